@@ -1,0 +1,375 @@
+"""The values that cross module boundaries: a question, what an index sees of a block, and what comes back.
+
+Frozen throughout. Scores and strengths are floats while they are compared and two-decimal strings in every output
+(contract C11); block ids are `sha256:` text here and raw 32 bytes inside the store.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Protocol
+
+import msgspec
+
+from consilience.protocol import MemoryType
+
+SEARCHED_BY_DEFAULT: tuple[MemoryType, ...] = (MemoryType.SEMANTIC, MemoryType.EPISODIC, MemoryType.PROCEDURAL)
+"""Modules that a question reaches when it names none; canonical blocks are files, asked for with `--module`."""
+
+
+class Value(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of the frozen records below."""
+
+
+# --- the question -----------------------------------------------------------------------------------------------
+
+
+class Filters(Value, frozen=True, kw_only=True):
+    """What a match must be. Empty means no bound. Several values of one field are alternatives; fields combine with AND.
+
+    `since` and `until` are inclusive UTC days or instants (`2024-05-01`, `2024-05-01T12:00:00Z`); a block without a
+    date fails a window. `sources` are globs (or plain prefixes) over the origin of the files a block came from.
+    """
+
+    modules: tuple[MemoryType, ...] = ()
+    kinds: tuple[str, ...] = ()
+    subjects: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    since: str | None = None
+    until: str | None = None
+
+
+class Query(Value, frozen=True, kw_only=True):
+    """One question. `limit` >= 1 matches a brain; `floor=False` returns what the noise floor would withhold."""
+
+    text: str
+    filters: Filters = Filters()
+    limit: int = 10
+    include_superseded: bool = False
+    floor: bool = True
+
+
+_LOCATOR = re.compile(r"(?:L(\d+)(?:-L(\d+))?)?(?:(?:^|(?<=.) )@(\d{4}-\d{2}-\d{2}\S*))?(?:(?:^|(?<=.) )# (.+))?", re.DOTALL)
+
+
+def _unescape(heading: str) -> str:
+    return re.sub(r"\\(.)", r"\1", heading)
+
+
+# --- where in a source ------------------------------------------------------------------------------------------
+
+
+class Locator(Value, frozen=True, kw_only=True):
+    """Where in its source a passage stands: 1-based inclusive lines, the date the source declares, the heading path.
+
+    Text form (kept in the derivation record): `L120-L134 @2001-01-30 # Title > Section > Part`, each part optional;
+    inside a heading a backslash precedes `\\` and `>`. The first heading is the title of the document.
+    """
+
+    first_line: int | None = None
+    last_line: int | None = None
+    date: str | None = None
+    headings: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        parts: list[str] = []
+        if self.first_line is not None:
+            last = self.first_line if self.last_line is None else self.last_line
+            parts.append(f"L{self.first_line}" + (f"-L{last}" if last != self.first_line else ""))
+        if self.date:
+            parts.append(f"@{self.date}")
+        if self.headings:
+            escaped = (h.replace("\\", "\\\\").replace(">", "\\>") for h in self.headings)
+            parts.append("# " + " > ".join(escaped))
+        return " ".join(parts)
+
+    @classmethod
+    def parse(cls, text: str) -> Locator:
+        """Read the text form. Anything else, written by other software, becomes one heading."""
+        match = _LOCATOR.fullmatch(text)
+        if match is None or not text:
+            return cls(headings=(text,) if text else ())
+        first, last, date, path = match.groups()
+        headings = tuple(_unescape(part) for part in path.split(" > ")) if path else ()
+        start = int(first) if first else None
+        return cls(first_line=start, last_line=int(last) if last else start, date=date, headings=headings)
+
+
+class Source(Value, frozen=True, kw_only=True):
+    """One place a block came from: a registered file and the position in it, and the record that says so."""
+
+    block_id: str
+    origin: str | None = None
+    locator: str | None = None
+    record: str | None = None
+
+    @property
+    def place(self) -> Locator:
+        return Locator.parse(self.locator or "")
+
+
+# --- what an index sees -----------------------------------------------------------------------------------------
+
+
+class Entry(Value, frozen=True, kw_only=True):
+    """A block as the derived indices see it: its own text, and the context that provenance adds at index time.
+
+    `n` is the store's ordinal; `role` one of prose, code, list, table, reference, toc, boilerplate, heading (ranks
+    down, never hides); `language` an ISO 639-1 code or "" where none was detected; `date` a UTC day or instant.
+    """
+
+    n: int
+    module: MemoryType
+    text: str
+    context: str = ""
+    language: str = ""
+    role: str = "prose"
+    kind: str = ""
+    subject: str = ""
+    tags: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    date: str | None = None
+
+
+class Hit(msgspec.Struct, frozen=True):
+    """A candidate of one generator: the block's ordinal and the generator's own score (higher is better)."""
+
+    n: int
+    score: float
+
+
+class Hits(Value, frozen=True, kw_only=True):
+    """A ranked candidate list, best first, ties by ordinal. `exhausted` is false where the index cut it at its own k."""
+
+    hits: tuple[Hit, ...]
+    exhausted: bool
+
+
+# --- what one brain answers -------------------------------------------------------------------------------------
+
+
+class Match(Value, frozen=True, kw_only=True):
+    """One verified block in a bundle. `rank` from 1; `score` 0..1 with the bundle's best at 1; `strength` 0..1, the
+    percentile against this brain's noise, None where the brain has measured none. `content` is the payload as JSON
+    (None when the bytes are gone). `highlights` are the words of `text` that the question hit."""
+
+    block_id: str
+    memory_type: MemoryType
+    rank: int
+    score: float
+    strength: float | None
+    content: msgspec.Raw | None
+    text: str
+    title: str
+    resolvable: bool = True
+    superseded_by: str | None = None
+    sources: tuple[Source, ...] = ()
+    highlights: tuple[str, ...] = ()
+    role: str = "prose"
+    root: str = ""
+
+
+class PlanSummary(Value, frozen=True, kw_only=True):
+    """The short form of a plan: generators with their weights, and what was estimated."""
+
+    name: str
+    generators: tuple[str, ...]
+    weights: tuple[float, ...]
+    estimated_us: float
+    estimated_recall: float
+
+
+class ModuleRoot(Value, frozen=True, kw_only=True):
+    module: MemoryType
+    root: str
+
+
+class Bundle(Value, frozen=True, kw_only=True):
+    """What one brain answers: ranked matches, each verified against a root; never prose.
+
+    `truncated`: a candidate that passed every filter was discarded, here or by an index's own k. `withheld`: how many
+    candidates the noise floor held back. `dropped`: ids that failed verification and are not among the matches.
+    """
+
+    brain: str
+    query: Query
+    matches: tuple[Match, ...]
+    truncated: bool
+    withheld: int
+    verified_against: tuple[ModuleRoot, ...]
+    snapshot: str | None
+    plan: PlanSummary
+    elapsed_ms: float
+    warnings: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+
+    @property
+    def all_verified(self) -> bool:
+        return not self.dropped
+
+
+# --- why it answered so -----------------------------------------------------------------------------------------
+
+
+class GeneratorReport(Value, frozen=True, kw_only=True):
+    """One generator inside a plan. `actual_*` only with `--analyze` and only for the plan that ran."""
+
+    name: str
+    k: int
+    weight: float
+    estimated_us: float
+    estimated_rows: float
+    actual_us: float | None = None
+    actual_rows: int | None = None
+
+
+class PlanReport(Value, frozen=True, kw_only=True):
+    """One candidate plan. `reason` says why it was chosen, or why it was not."""
+
+    name: str
+    chosen: bool
+    reason: str
+    estimated_us: float
+    estimated_recall: float
+    generators: tuple[GeneratorReport, ...]
+    actual_us: float | None = None
+
+
+class IndexReport(Value, frozen=True, kw_only=True):
+    """State of one index: blocks covered of those it should cover, whether the chosen plan consults it, and why not."""
+
+    name: str
+    available: bool
+    consulted: bool
+    covered: int
+    of: int
+    detail: str = ""
+
+
+class FloorReport(Value, frozen=True, kw_only=True):
+    """The noise floor of this brain and what it did. Strengths are percentiles, 0..1."""
+
+    applied: bool
+    threshold: float | None
+    samples: int
+    best: float | None
+    best_withheld: float | None
+    withheld: int
+    detail: str = ""
+
+
+class Explanation(Value, frozen=True, kw_only=True):
+    """Why one brain answers as it does."""
+
+    brain: str
+    query: Query
+    snapshot: str | None
+    intent: str
+    plans: tuple[PlanReport, ...]
+    indices: tuple[IndexReport, ...]
+    statistics: str
+    floor: FloorReport
+    analyzed: bool
+    count: int | None = None
+    warnings: tuple[str, ...] = ()
+
+
+class Member(Protocol):
+    """Whatever can answer in a compound: a brain on this disk, or one elsewhere."""
+
+    @property
+    def name(self) -> str: ...
+
+    def search(self, query: Query) -> Bundle: ...
+
+    def explain(self, query: Query, *, analyze: bool = False) -> Explanation: ...
+
+
+# --- what a compound answers ------------------------------------------------------------------------------------
+
+
+class Contribution(Value, frozen=True, kw_only=True):
+    """What one brain says of one match: rank and score there, and that brain's own installation of the block."""
+
+    brain: str
+    rank: int
+    score: float
+    strength: float | None
+    resolvable: bool
+    superseded_by: str | None
+    sources: tuple[Source, ...]
+    cite: str
+
+
+class CompoundMatch(Value, frozen=True, kw_only=True):
+    """A block in the answer of a compound; `brains` has one entry when grouped, one per contributing brain when fused."""
+
+    block_id: str
+    memory_type: MemoryType
+    score: float
+    content: msgspec.Raw | None
+    text: str
+    title: str
+    resolvable: bool
+    superseded_by: str | None
+    sources: tuple[Source, ...]
+    brains: tuple[Contribution, ...]
+    highlights: tuple[str, ...] = ()
+    role: str = "prose"
+
+
+class MemberReport(Value, frozen=True, kw_only=True):
+    """One member's part of a compound answer; its roots stay here (C16)."""
+
+    brain: str
+    count: int
+    truncated: bool
+    withheld: int
+    all_verified: bool
+    verified_against: tuple[ModuleRoot, ...]
+    snapshot: str | None
+    plan: PlanSummary
+    elapsed_ms: float
+
+
+class Skipped(Value, frozen=True, kw_only=True):
+    brain: str
+    reason: str
+
+
+class CompoundResult(Value, frozen=True, kw_only=True):
+    """One shape for grouped and fused. `depth` is how many matches each member was asked for."""
+
+    query: Query
+    fused: bool
+    depth: int
+    truncated: bool
+    all_verified: bool
+    members: tuple[MemberReport, ...]
+    matches: tuple[CompoundMatch, ...]
+    skipped: tuple[Skipped, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def count(self) -> int:
+        return len(self.matches)
+
+
+class CompoundExplanation(Value, frozen=True, kw_only=True):
+    """One explanation per member, side by side; there is no compound plan."""
+
+    query: Query
+    members: tuple[Explanation, ...]
+    skipped: tuple[Skipped, ...]
+    warnings: tuple[str, ...] = ()
+
+
+def cite(brain: str, module: MemoryType, block_id: str, root: str) -> str:
+    """`csl:brain/module/sha256:<block>@sha256:<root>`: block and brain, and the root it was verified against."""
+    return f"csl:{brain}/{module.value}/{block_id}@{root}"
+
+
+def two_decimals(value: float) -> str:
+    """A score or strength as every output shows it (C11)."""
+    return f"{value:.2f}"
