@@ -1,0 +1,13 @@
+"""Text to vectors: one seam, several providers."""
+
+from consilience.embed.base import (
+    PROVIDERS,
+    Embedder,
+    EmbedderSpec,
+    Provider,
+    Role,
+    available,
+    open_embedder,
+)
+
+__all__ = ["PROVIDERS", "Embedder", "EmbedderSpec", "Provider", "Role", "available", "open_embedder"]
