@@ -1,5 +1,108 @@
-"""The Boltzmann protocol as pure functions: identity, blocks, Merkle trees, snapshots, provenance records. No I/O."""
+"""The Boltzmann protocol as pure functions: identity, blocks, Merkle trees, snapshots, provenance records. No I/O.
 
+`canonical`, `merkle` and `snapshot` are used by their module names (`merkle.root(ids)`, `snapshot.parse(data)`).
+"""
+
+from consilience.protocol import canonical, merkle, snapshot
+from consilience.protocol.blocks import (
+    Block,
+    Canonical,
+    CatalogEntry,
+    ContentRef,
+    Episodic,
+    Kind,
+    Payload,
+    Procedural,
+    Relation,
+    Semantic,
+    Step,
+    build,
+    build_document,
+    content_refs,
+    decode,
+)
+from consilience.protocol.composition import composition_document, parse_composition
+from consilience.protocol.envelope import PROTOCOL_VERSION, SCHEMA_VERSIONS, payload_json
+from consilience.protocol.fields import timestamp
+from consilience.protocol.identity import Digest, format_digest, parse_digest, sha256
+from consilience.protocol.merkle import Proof, prove, verify_inclusion
+from consilience.protocol.records import (
+    Actor,
+    ActorKind,
+    Collaborator,
+    Demotion,
+    Derivation,
+    Mechanism,
+    Normalization,
+    Producer,
+    ProducerKind,
+    Provenance,
+    Record,
+    Registration,
+    Removal,
+    Supersession,
+    Validation,
+    Verdict,
+    derivation_block,
+    record_block,
+    validate_actor_id,
+)
+from consilience.protocol.snapshot import ModuleRef, Snapshot, TrustRoot
 from consilience.protocol.types import MemoryType
 
-__all__ = ["MemoryType"]
+__all__ = [
+    "PROTOCOL_VERSION",
+    "SCHEMA_VERSIONS",
+    "Actor",
+    "ActorKind",
+    "Block",
+    "Canonical",
+    "CatalogEntry",
+    "Collaborator",
+    "ContentRef",
+    "Demotion",
+    "Derivation",
+    "Digest",
+    "Episodic",
+    "Kind",
+    "Mechanism",
+    "MemoryType",
+    "ModuleRef",
+    "Normalization",
+    "Payload",
+    "Procedural",
+    "Producer",
+    "ProducerKind",
+    "Proof",
+    "Provenance",
+    "Record",
+    "Registration",
+    "Relation",
+    "Removal",
+    "Semantic",
+    "Snapshot",
+    "Step",
+    "Supersession",
+    "TrustRoot",
+    "Validation",
+    "Verdict",
+    "build",
+    "build_document",
+    "canonical",
+    "composition_document",
+    "content_refs",
+    "decode",
+    "derivation_block",
+    "format_digest",
+    "merkle",
+    "parse_composition",
+    "parse_digest",
+    "payload_json",
+    "prove",
+    "record_block",
+    "sha256",
+    "snapshot",
+    "timestamp",
+    "validate_actor_id",
+    "verify_inclusion",
+]

@@ -1,0 +1,119 @@
+"""The block envelope (WIRE 3): five members in canonical order, hashed as one byte string.
+
+    {"boltzmann":1,"memory_type":M,"payload":{...},"schema_version":V,"serialization":"jcs/1"}
+
+Payload keys sort inside the payload, so canonical envelope bytes are a fixed frame around canonical payload bytes. That
+is what `open_envelope` relies on: it takes the frame off without parsing the payload.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from consilience.errors import FormatError
+from consilience.protocol import canonical
+from consilience.protocol.identity import Digest, sha256
+from consilience.protocol.types import MemoryType
+
+if TYPE_CHECKING:
+    from consilience.protocol.blocks import Payload
+
+__all__ = [
+    "PROTOCOL_VERSION",
+    "SCHEMA_VERSIONS",
+    "SERIALIZATION",
+    "Block",
+    "open_envelope",
+    "payload_json",
+    "seal",
+]
+
+PROTOCOL_VERSION = 1
+SERIALIZATION = "jcs/1"
+SCHEMA_VERSIONS = {
+    MemoryType.CANONICAL: (1,),
+    MemoryType.EPISODIC: (1, 2),
+    MemoryType.SEMANTIC: (1, 2, 3),
+    MemoryType.PROCEDURAL: (1, 2),
+    MemoryType.PROVENANCE: (1, 2),
+}
+
+_frame = re.compile(
+    rb'\{"boltzmann":1,"memory_type":"([a-z]+)","payload":(\{.*\}),'
+    rb'"schema_version":([1-9][0-9]?),"serialization":"jcs/1"\}',
+    re.DOTALL,
+).fullmatch
+_KNOWN = {
+    (memory_type.value.encode(), str(version).encode()): (memory_type, version)
+    for memory_type, versions in SCHEMA_VERSIONS.items()
+    for version in versions
+}
+_AROUND = {
+    (memory_type, version): (
+        b'{"boltzmann":1,"memory_type":"%s","payload":' % memory_type.value.encode(),
+        b',"schema_version":%d,"serialization":"jcs/1"}' % version,
+    )
+    for memory_type, version in _KNOWN.values()
+}
+
+
+class Block(msgspec.Struct, frozen=True):
+    """An immutable record. `data` are its canonical envelope bytes, `id` their SHA-256."""
+
+    memory_type: MemoryType
+    schema_version: int
+    payload: Payload
+    data: bytes
+    id: Digest
+
+
+def seal(memory_type: MemoryType, schema_version: int, payload: Payload, payload_bytes: bytes) -> Block:
+    """The block of a payload and its canonical bytes."""
+    before, after = _AROUND[memory_type, schema_version]
+    data = before + payload_bytes + after
+    return Block(memory_type, schema_version, payload, data, sha256(data))
+
+
+def open_envelope(data: bytes) -> tuple[MemoryType, int, bytes]:
+    """Memory type, schema version and payload bytes of canonical envelope bytes.
+
+    The frame is checked to the byte, the payload only for standing between braces. Raises FormatError.
+    """
+    found = _frame(data)
+    known = _KNOWN.get((found[1], found[3])) if found else None
+    if found is None or known is None:
+        raise FormatError(_fault(data))
+    return known[0], known[1], found[2]
+
+
+def payload_json(data: bytes) -> bytes:
+    """The payload member of canonical envelope bytes, as JSON. For blocks already decoded or hashed once: it does not
+    look inside the payload. Raises FormatError where the frame is not an envelope's."""
+    return open_envelope(data)[2]
+
+
+def _fault(data: bytes) -> str:
+    """What is wrong with bytes that do not have the frame of an envelope."""
+    try:
+        envelope = canonical.require(data, "block")
+    except FormatError as error:
+        return error.message
+    if not isinstance(envelope, dict):
+        return f"block: the envelope is an object, this is {type(envelope).__name__}"
+    names = {"boltzmann", "memory_type", "payload", "schema_version", "serialization"}
+    if missing := names - envelope.keys():
+        return f"block: the envelope lacks {', '.join(sorted(missing))}"
+    if unknown := envelope.keys() - names:
+        return f"block: the envelope has an unknown member {min(unknown)!r}"
+    for name, expected in (("boltzmann", PROTOCOL_VERSION), ("serialization", SERIALIZATION)):
+        if envelope[name] is not expected and envelope[name] != expected or isinstance(envelope[name], bool):
+            return f"block: {name} is {envelope[name]!r}, this software reads {expected!r}"
+    if envelope["memory_type"] not in {m.value for m in MemoryType}:
+        return f"block: unknown memory type {envelope['memory_type']!r}"
+    if not isinstance(envelope["payload"], dict):
+        return "block: the payload is not an object"
+    versions = SCHEMA_VERSIONS[MemoryType(envelope["memory_type"])]
+    return f"block: {envelope['memory_type']} schema version {envelope['schema_version']!r}, this software reads {versions}"
