@@ -1,0 +1,307 @@
+"""A project: several brains by name, under one `consilience.toml`.
+
+project = Project.open(".")
+project.compound("python", "rust").search("deprecation policy", fuse=True)
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from consilience import config_file
+from consilience.config import FILE_NAME, BrainConfig, Config, Embedding, find, load
+from consilience.errors import (
+    BrainNotFoundError,
+    ConfigurationError,
+    NoBrainError,
+    NoProjectError,
+    StorageError,
+)
+
+if TYPE_CHECKING:
+    from consilience.brain import Brain
+    from consilience.compound import Compound
+    from consilience.embed.base import EmbedderSpec
+
+SEARCH_DEPTH = 4
+"""How many folders below the present one `found_projects` looks into."""
+
+KeyLookup = Callable[[str], str | None]
+
+
+class Removed(msgspec.Struct, frozen=True, kw_only=True):
+    """What taking a brain out of a project did. `kept` is where its data still is, None where there was none
+    or it was deleted."""
+
+    name: str
+    path: Path
+    kept: Path | None
+    deleted: bool
+
+
+class Project:
+    """One open project: an immutable view of its file, and the way to its brains.
+
+    `cache_dir` is where models keep what they compute once (the user's cache folder by default); `lookup`
+    turns the name of an environment variable into the key of an embedding provider (nothing is looked up by
+    default).
+    """
+
+    def __init__(
+        self, config: Config, *, cache_dir: Path | None = None, lookup: KeyLookup | None = None
+    ) -> None:
+        self.config = config
+        self._cache_dir = cache_dir
+        self._lookup = lookup
+
+    @classmethod
+    def open(
+        cls, path: str | Path = ".", *, cache_dir: Path | None = None, lookup: KeyLookup | None = None
+    ) -> Project:
+        """The project whose file is nearest: in `path`, or in a folder above it. `path` may be the file
+        itself.
+
+        Raises NoProjectError where there is none, ConfigurationError where the file is not in order.
+        """
+        return cls(load(locate(Path(path))), cache_dir=cache_dir, lookup=lookup)
+
+    @classmethod
+    def init(
+        cls,
+        path: str | Path,
+        name: str,
+        *,
+        actor: str | None = None,
+        description: str = "",
+        cache_dir: Path | None = None,
+        lookup: KeyLookup | None = None,
+    ) -> Project:
+        """Make a project in the folder `path`. UsageError if it holds one; ActorError for an id that is not
+        one."""
+        folder = Path(os.path.abspath(path))  # noqa: PTH100
+        config = config_file.create(folder, name, actor=actor, description=description)
+        return cls(config, cache_dir=cache_dir, lookup=lookup)
+
+    @property
+    def name(self) -> str:
+        return self.config.name
+
+    @property
+    def root(self) -> Path:
+        return self.config.root
+
+    @property
+    def file(self) -> Path:
+        return self.config.file
+
+    @property
+    def actor(self) -> str | None:
+        """The actor id that the file names."""
+        return self.config.actor
+
+    @property
+    def brains(self) -> tuple[BrainConfig, ...]:
+        """The declared brains, in declaration order, whether their layout is here or not."""
+        return self.config.brains
+
+    @property
+    def cache_dir(self) -> Path:
+        if self._cache_dir is None:
+            from platformdirs import user_cache_path
+
+            self._cache_dir = user_cache_path("consilience", appauthor=False)
+        return self._cache_dir
+
+    def __repr__(self) -> str:
+        return f"Project({str(self.file)!r}, brains={list(self.config.brain_names)})"
+
+    def declared(self, name: str) -> BrainConfig:
+        """The declaration of one brain. UsageError, with the known names, if there is none."""
+        for brain in self.brains:
+            if brain.name == name:
+                return brain
+        raise config_file.unknown_brain(name, self.config)
+
+    def choose(self, name: str | None = None) -> BrainConfig:
+        """The named brain, or the only one. Never a guess between two: NoBrainError lists the names."""
+        if name is not None:
+            return self.declared(name)
+        if len(self.brains) == 1:
+            return self.brains[0]
+        if not self.brains:
+            raise NoBrainError(f"project {self.name!r} has no brain yet", hint="csl project add BRAIN")
+        names = ", ".join(self.config.brain_names)
+        raise NoBrainError(f"this project has several brains: {names}", hint="name one with --brain")
+
+    def has_layout(self, brain: BrainConfig) -> bool:
+        """Whether the brain's data is on this machine."""
+        from consilience.store import Store
+
+        return Store.exists(brain.path)
+
+    def brain(self, name: str | None = None, *, read_only: bool = False) -> Brain:
+        """Open a brain (the only one, if no name is given).
+
+        Raises UsageError for a name that is not declared, BrainNotFoundError where there is no layout.
+        """
+        from consilience.brain import Brain
+
+        brain = self.choose(name)
+        if not self.has_layout(brain) and not brain.path.exists():
+            raise BrainNotFoundError(
+                f"brain {brain.name!r} is not here yet: no layout at {brain.path}",
+                hint=f"csl ingest PATH... --brain {brain.name}",
+            )
+        return Brain.open(
+            brain.path,
+            name=brain.name,
+            embedder=self.spec(brain),
+            cache_dir=self.cache_dir,
+            read_only=read_only,
+        )
+
+    def open_or_create(self, name: str | None = None) -> Brain:
+        """Open a brain for writing, and make its layout first if there is none."""
+        from consilience.brain import Brain
+
+        brain = self.choose(name)
+        if self.has_layout(brain) or brain.path.exists():
+            return self.brain(brain.name)
+        return Brain.create(brain.path, name=brain.name, embedder=self.spec(brain), cache_dir=self.cache_dir)
+
+    def compound(self, *names: str, all: bool = False) -> Compound:
+        """Several brains asked one question: those named, or with `all` every one that is here (contract C1
+        to C5)."""
+        from consilience.compound import Compound
+
+        raise NotImplementedError(Compound, names, all)
+
+    def spec(self, brain: BrainConfig) -> EmbedderSpec:
+        """What the brain's embedding table says, with the key it names looked up."""
+        from consilience.embed.base import EmbedderSpec
+
+        embedding = brain.embedding
+        key = None
+        if embedding.api_key_env is not None and self._lookup is not None:
+            key = self._lookup(embedding.api_key_env)
+            if not key:
+                raise ConfigurationError(
+                    f"brain {brain.name!r}: the variable {embedding.api_key_env} is not set",
+                    hint=f"export {embedding.api_key_env}=...",
+                )
+        return msgspec.convert(
+            {
+                "provider": embedding.provider,
+                "model": embedding.model,
+                "url": embedding.url,
+                "dims": embedding.dims,
+                "query_prefix": embedding.query_prefix,
+                "passage_prefix": embedding.passage_prefix,
+                "api_key": key,
+            },
+            EmbedderSpec,
+        )
+
+    def add(
+        self,
+        name: str,
+        *,
+        path: str | None = None,
+        description: str = "",
+        outside: bool = False,
+        embedding: Embedding | None = None,
+    ) -> BrainConfig:
+        """Declare a brain in the file. Its layout comes with the first ingest."""
+        self.config = config_file.add_brain(
+            self.file, name, path=path, description=description, outside=outside, embedding=embedding
+        )
+        return self.declared(name)
+
+    def remove(self, name: str, *, delete_data: bool = False) -> Removed:
+        """Take a brain out of the file. Its data stays, unless `delete_data` says otherwise.
+
+        Only a folder that holds a brain is ever deleted: ConfigurationError for anything else.
+        """
+        brain = self.declared(name)
+        here = brain.path.exists()
+        if delete_data and here and not self.has_layout(brain):
+            raise ConfigurationError(
+                f"{brain.path} is not a brain's folder, so it is not deleted",
+                hint=f"csl project remove {name} without --delete-data, and look at the folder",
+            )
+        self.config = config_file.remove_brain(self.file, name)
+        deleted = delete_data and here
+        if deleted:
+            _delete(brain.path)
+        return Removed(
+            name=name, path=brain.path, kept=brain.path if here and not deleted else None, deleted=deleted
+        )
+
+
+def locate(path: Path) -> Path:
+    """The project file that `path` means: itself, the one in that folder, or the nearest one above.
+
+    NoProjectError if there is none.
+    """
+    if path.name == FILE_NAME and not path.is_dir():
+        return Path(os.path.abspath(path))  # noqa: PTH100
+    if not path.exists():
+        raise NoProjectError(
+            f"there is no folder {path}", hint="--project takes a folder or a consilience.toml"
+        )
+    if not path.is_dir():
+        raise NoProjectError(
+            f"{path} is not a {FILE_NAME}", hint="--project takes a folder or a consilience.toml"
+        )
+    found = find(path)
+    if found is None:
+        raise NoProjectError(
+            f"no {FILE_NAME} in {os.path.abspath(path)} or any folder above it",  # noqa: PTH100
+            hint="csl project init NAME makes a project here",
+        )
+    return found
+
+
+def found_projects(start: Path) -> Iterator[Path]:
+    """Project files in the folders above `start` (outermost first), in it, and up to SEARCH_DEPTH below it.
+
+    Hidden folders, links and folders that cannot be read are passed over.
+    """
+    start = Path(os.path.abspath(start))  # noqa: PTH100
+    for folder in reversed(start.parents):
+        if (folder / FILE_NAME).is_file():
+            yield folder / FILE_NAME
+    yield from _below(start, SEARCH_DEPTH)
+
+
+def _below(folder: Path, depth: int) -> Iterator[Path]:
+    if (folder / FILE_NAME).is_file():
+        yield folder / FILE_NAME
+    if depth == 0:
+        return
+    try:
+        with os.scandir(folder) as entries:
+            inner = sorted(
+                e.name for e in entries if e.is_dir(follow_symlinks=False) and not e.name.startswith(".")
+            )
+    except OSError:
+        return
+    for name in inner:
+        if not (folder / name / "brain.db").exists():
+            yield from _below(folder / name, depth - 1)
+
+
+def _delete(folder: Path) -> None:
+    try:
+        shutil.rmtree(folder)
+    except OSError as error:
+        raise StorageError(
+            f"the brain is out of the project, but {folder} could not be deleted whole: {error.strerror or error}",
+            hint="delete the folder by hand",
+        ) from None
