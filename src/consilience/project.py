@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 SEARCH_DEPTH = 4
 """How many folders below the present one `found_projects` looks into."""
 
+LAYOUT = ("derived", "content", "brain.db-wal", "brain.db-shm", "brain.db")
+"""What a brain's folder consists of, the database last: until it is gone the rest can be told for what it is."""
+
 KeyLookup = Callable[[str], str | None]
 
 
@@ -237,11 +240,8 @@ class Project:
             )
         self.config = config_file.remove_brain(self.file, name)
         deleted = delete_data and here
-        if deleted:
-            _delete(brain.path)
-        return Removed(
-            name=name, path=brain.path, kept=brain.path if here and not deleted else None, deleted=deleted
-        )
+        gone = _delete(brain.path) if deleted else not here
+        return Removed(name=name, path=brain.path, kept=None if gone else brain.path, deleted=deleted)
 
 
 def locate(path: Path) -> Path:
@@ -297,11 +297,22 @@ def _below(folder: Path, depth: int) -> Iterator[Path]:
             yield from _below(folder / name, depth - 1)
 
 
-def _delete(folder: Path) -> None:
+def _delete(folder: Path) -> bool:
+    """Delete what a brain consists of and nothing else; whether the folder is gone too."""
     try:
-        shutil.rmtree(folder)
+        for part in LAYOUT:
+            inner = folder / part
+            if inner.is_dir() and not inner.is_symlink():
+                shutil.rmtree(inner)
+            else:
+                inner.unlink(missing_ok=True)
+        if any(folder.iterdir()):
+            return False
+        folder.unlink() if folder.is_symlink() else folder.rmdir()
     except OSError as error:
         raise StorageError(
-            f"the brain is out of the project, but {folder} could not be deleted whole: {error.strerror or error}",
+            f"the brain is out of the project, but not all of {folder} could be deleted: "
+            f"{error.strerror or error}",
             hint="delete the folder by hand",
         ) from None
+    return True
