@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,12 +29,13 @@ if TYPE_CHECKING:
     from consilience.brain import Brain
     from consilience.compound import Compound
     from consilience.embed.base import EmbedderSpec
+    from consilience.model import Bundle, Explanation, Query
 
 SEARCH_DEPTH = 4
 """How many folders below the present one `found_projects` looks into."""
 
 LAYOUT = ("derived", "content", "brain.db-wal", "brain.db-shm", "brain.db")
-"""What a brain's folder consists of, the database last: until it is gone the rest can be told for what it is."""
+"""What a brain's folder consists of; the database last, since it tells the rest for what it is."""
 
 KeyLookup = Callable[[str], str | None]
 
@@ -179,11 +181,30 @@ class Project:
         return Brain.create(brain.path, name=brain.name, embedder=self.spec(brain), cache_dir=self.cache_dir)
 
     def compound(self, *names: str, all: bool = False) -> Compound:
-        """Several brains asked one question: those named, or with `all` every one that is here (contract C1
-        to C5)."""
-        from consilience.compound import Compound
+        """Several brains to be asked one question: those named, or with `all` every one that is here (C1 to C4).
 
-        raise NotImplementedError(Compound, names, all)
+        A member is opened by the first question it is asked, in that question's own thread: one that cannot be
+        opened is a failure of that member, and the others answer.
+        """
+        from consilience.compound import Compound, choose
+
+        chosen = choose(self.config.brain_names, names, all, self.absent)
+        return Compound([_Member(self, name) for name in chosen.names], chosen.skipped)
+
+    def absent(self, name: str) -> str | None:
+        """Why a declared brain cannot be asked, or None if its layout is on this machine."""
+        brain = self.declared(name)
+        if self.has_layout(brain):
+            return None
+        if brain.path.exists():
+            return f"no brain in {self.shown(brain)}"
+        return f"no layout at {self.shown(brain)}"
+
+    def shown(self, brain: BrainConfig) -> str:
+        """The brain's folder as people read it: below the project from `./`, else in full."""
+        if brain.path.is_relative_to(self.root):
+            return f"./{brain.path.relative_to(self.root).as_posix()}"
+        return str(brain.path)
 
     def spec(self, brain: BrainConfig) -> EmbedderSpec:
         """What the brain's embedding table says, with the key it names looked up."""
@@ -242,6 +263,28 @@ class Project:
         deleted = delete_data and here
         gone = _delete(brain.path) if deleted else not here
         return Removed(name=name, path=brain.path, kept=None if gone else brain.path, deleted=deleted)
+
+
+class _Member:
+    """A brain of a project as a compound's member, opened when it is first asked."""
+
+    def __init__(self, project: Project, name: str) -> None:
+        self.name = name
+        self._project = project
+        self._brain: Brain | None = None
+        self._lock = threading.Lock()
+
+    def search(self, query: Query) -> Bundle:
+        return self._open().search(query)
+
+    def explain(self, query: Query, *, analyze: bool = False) -> Explanation:
+        return self._open().explain(query, analyze=analyze)
+
+    def _open(self) -> Brain:
+        with self._lock:
+            if self._brain is None:
+                self._brain = self._project.brain(self.name)
+            return self._brain
 
 
 def locate(path: Path) -> Path:
