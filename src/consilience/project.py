@@ -181,10 +181,11 @@ class Project:
         return Brain.create(brain.path, name=brain.name, embedder=self.spec(brain), cache_dir=self.cache_dir)
 
     def compound(self, *names: str, all: bool = False) -> Compound:
-        """Several brains to be asked one question: those named, or with `all` every one that is here (C1 to C4).
+        """Several brains to be asked one question: those named, or with `all` every one that is here (C1 to
+        C4).
 
-        A member is opened by the first question it is asked, in that question's own thread: one that cannot be
-        opened is a failure of that member, and the others answer.
+        A member is opened by the first question it is asked, in that question's own thread: one that cannot
+        be opened is a failure of that member, and the others answer.
         """
         from consilience.compound import Compound, choose
 
