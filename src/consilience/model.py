@@ -11,6 +11,7 @@ from typing import Protocol
 
 import msgspec
 
+from consilience.errors import ConsilienceError
 from consilience.protocol import MemoryType
 
 SEARCHED_BY_DEFAULT: tuple[MemoryType, ...] = (MemoryType.SEMANTIC, MemoryType.EPISODIC, MemoryType.PROCEDURAL)
@@ -334,12 +335,24 @@ class MemberReport(Value, frozen=True, kw_only=True):
 
 
 class Skipped(Value, frozen=True, kw_only=True):
+    """A declared brain that gave no answer, and why: not here, or `failed: ...`."""
+
     brain: str
     reason: str
 
 
+class Failure(Value, frozen=True, kw_only=True):
+    """A member that was asked and failed. It stands in `skipped` too, so that no output can leave it out."""
+
+    brain: str
+    error: ConsilienceError
+
+
 class CompoundResult(Value, frozen=True, kw_only=True):
-    """One shape for grouped and fused. `depth` is how many matches each member was asked for."""
+    """One shape for grouped and fused. `depth` is how many matches each member was asked for.
+
+    A member's `count` is how many of `matches` name it. `failures` and `warnings` are in order of brain name.
+    """
 
     query: Query
     fused: bool
@@ -349,6 +362,7 @@ class CompoundResult(Value, frozen=True, kw_only=True):
     members: tuple[MemberReport, ...]
     matches: tuple[CompoundMatch, ...]
     skipped: tuple[Skipped, ...]
+    failures: tuple[Failure, ...] = ()
     warnings: tuple[str, ...] = ()
 
     @property
@@ -362,6 +376,7 @@ class CompoundExplanation(Value, frozen=True, kw_only=True):
     query: Query
     members: tuple[Explanation, ...]
     skipped: tuple[Skipped, ...]
+    failures: tuple[Failure, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
