@@ -13,7 +13,8 @@ ConsilienceError                1   a bug of ours
 │   └── BlockNotFoundError      4   no such block in this brain
 ├── IntegrityError              5   bytes do not hash to their name, a root does not follow
 │   ├── CorruptStoreError       5   the database itself is damaged
-│   └── FormatError             5   bytes that are not what the wire format says
+│   ├── FormatError             5   bytes that are not what the wire format says
+│   └── IndexUnusableError      5   a derived index is damaged, foreign or of another version
 ├── PolicyError                 6   refused by a rule
 ├── ValidationError             7   input that the rules of its kind reject
 │   └── ActorError              7   an actor id that is not one
@@ -101,6 +102,10 @@ class CorruptStoreError(IntegrityError):
 
 class FormatError(IntegrityError):
     code = "format"
+
+
+class IndexUnusableError(IntegrityError):
+    code = "index_unusable"
 
 
 class PolicyError(ConsilienceError):
