@@ -1,6 +1,6 @@
-"""The Boltzmann protocol as pure functions: identity, blocks, Merkle trees, snapshots, provenance records. No I/O.
+"""The Boltzmann protocol as pure functions: identity, blocks, records, Merkle trees, snapshots. No I/O.
 
-`canonical`, `merkle` and `snapshot` are used by their module names (`merkle.root(ids)`, `snapshot.parse(data)`).
+`canonical`, `merkle` and `snapshot` go by their module names: `merkle.root(ids)`, `snapshot.parse(data)`.
 """
 
 from consilience.protocol import canonical, merkle, snapshot

@@ -1,7 +1,7 @@
 """Blocks: the payload of each memory type, and building and reading the envelope around it (WIRE 3 and 4).
 
-The order of a list is part of identity. An optional member that is absent is UNSET here and not written; `()` is
-written as `[]` and makes another block.
+The order of a list is part of identity. An optional member that is absent is UNSET here and not written;
+`()` is written as `[]` and makes another block.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Semantic(Wire, frozen=True, kw_only=True):
 
 
 class CatalogEntry(Wire, frozen=True, kw_only=True):
-    """Semantic version 3: a scheme, a class in it, a block's placement in a class, or one class above another."""
+    """Semantic version 3: a scheme, a class in it, a block placed in a class, or one class above another."""
 
     kind: Kind
     scheme: Name | UnsetType = UNSET
@@ -145,7 +145,7 @@ class Procedural(Wire, frozen=True, kw_only=True):
 Payload = Canonical | Episodic | Semantic | CatalogEntry | Procedural | Provenance
 
 
-# --- what the shapes alone do not say ---------------------------------------------------------------------------
+# --- what the shapes alone do not say -----------------------------------------------------------------------
 
 
 def _canonical_problem(payload: Canonical, version: int) -> str | None:
@@ -208,11 +208,11 @@ _SCHEMAS: dict[type, Schema] = {
 _BY_VERSION = {(schema.memory_type, v): schema for schema in _SCHEMAS.values() for v in schema.versions}
 
 
-# --- building and reading ---------------------------------------------------------------------------------------
+# --- building and reading -----------------------------------------------------------------------------------
 
 
 def build(payload: Payload) -> Block:
-    """The block of a payload, under the oldest schema version that fits it. Nothing is coerced: ValidationError."""
+    """The block of a payload, under the oldest version that fits it. Nothing is coerced: ValidationError."""
     schema = _SCHEMAS.get(type(payload))
     if schema is None:
         raise ValidationError(f"{type(payload).__name__} is not a payload")
@@ -220,7 +220,7 @@ def build(payload: Payload) -> Block:
 
 
 def build_document(memory_type: MemoryType, payload: Mapping[str, Any]) -> Block:
-    """The same from plain JSON. A member that is null, unknown or of another type is refused: ValidationError."""
+    """The same from plain JSON. A null, unknown or ill-typed member is refused: ValidationError."""
     if not isinstance(payload, Mapping):
         raise ValidationError(f"{memory_type} block: the payload is an object, not {type(payload).__name__}")
     try:
@@ -233,7 +233,7 @@ def build_document(memory_type: MemoryType, payload: Mapping[str, Any]) -> Block
 
 
 def decode(data: bytes) -> Block:
-    """The block of canonical envelope bytes. What is not exactly canonical, or not of its schema: FormatError."""
+    """The block of canonical envelope bytes. What is not canonical, or not of its schema: FormatError."""
     memory_type, version, payload_bytes = open_envelope(data)
     payload = _BY_VERSION[memory_type, version].read(version, payload_bytes)
     return Block(memory_type, version, payload, data, sha256(data))

@@ -1,7 +1,7 @@
 """Canonical JSON, `jcs/1`: RFC 8785 over null, booleans, strings, arrays, objects and safe integers.
 
-RFC 8785 serialises numbers as ECMAScript does; the protocol leaves floats and integers beyond 2^53-1 out, so that no
-two implementations can disagree on a number (RFC 7493, 2.2). No Unicode normalisation: NFC and NFD differ.
+RFC 8785 serialises numbers as ECMAScript does; the protocol leaves floats and integers beyond 2^53-1 out, so
+that no two readers disagree on a number (RFC 7493, 2.2). Unicode is not normalised: NFC and NFD differ.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from consilience.errors import FormatError
 __all__ = ["MAX_SAFE_INTEGER", "decode", "encode", "encode_struct", "require"]
 
 MAX_SAFE_INTEGER: Final = 2**53 - 1
-"""The largest integer that every IEEE 754 double holds exactly, with its negative the range of integers here."""
+"""The largest integer n such that IEEE 754 doubles hold every integer from -n to n exactly."""
 
 _SURROGATES = range(0xD800, 0xE000)
 _in_given_order = msgspec.json.Encoder().encode
 
 encode_struct = msgspec.json.Encoder(order="sorted").encode
-"""Canonical bytes of a struct whose every object key is ASCII: there, sorting by code point and by UTF-16 unit agree.
+"""Canonical bytes of a struct whose every object key is ASCII, where all sort orders agree.
 
-Unchecked (types, integer range); msgspec escapes strings as RFC 8785, 3.2.2.2 demands (tests/protocol/test_canonical.py).
+Types and integer range go unchecked. msgspec escapes strings as RFC 8785, 3.2.2.2 demands (see the tests).
 """
 
 
 def encode(value: Any) -> bytes:
     """Canonical UTF-8 bytes of a JSON value; tuples are arrays.
 
-    Raises FormatError for a float, an integer outside +-(2^53-1), a key that is not a string, a lone surrogate, any
-    other type, and nesting deeper than the interpreter's stack.
+    Raises FormatError for a float, an integer outside +-(2^53-1), a key that is not a string, a lone
+    surrogate, any other type, and nesting deeper than the interpreter's stack.
     """
     try:
         return _in_given_order(_ordered(value, "$"))
@@ -45,8 +45,8 @@ def encode(value: Any) -> bytes:
 def decode(data: bytes) -> Any:
     """The JSON value of strict UTF-8 JSON: one meaning or none. It need not be canonical; see `require`.
 
-    Raises FormatError for what is not UTF-8 JSON (RFC 8259) and for what readers disagree on: a repeated key, a lone
-    surrogate, NaN or Infinity, a float, an integer outside +-(2^53-1).
+    Raises FormatError for what is not UTF-8 JSON (RFC 8259) and for what readers disagree on: a repeated key,
+    a lone surrogate, NaN or Infinity, a float, an integer outside +-(2^53-1).
     """
     try:
         text = bytes(data).decode("utf-8")
@@ -63,7 +63,7 @@ def decode(data: bytes) -> Any:
 
 
 def require(data: bytes, what: str) -> Any:
-    """The value of canonical bytes; FormatError naming `what` where decoding and encoding again gives other bytes."""
+    """The value of canonical bytes; FormatError naming `what` where encoding the value gives other bytes."""
     try:
         value = decode(data)
         canonical = encode(value)
@@ -76,7 +76,7 @@ def require(data: bytes, what: str) -> Any:
     return value
 
 
-# --- encoding ---------------------------------------------------------------------------------------------------
+# --- encoding -----------------------------------------------------------------------------------------------
 
 
 def _utf16(key: str) -> bytes:
@@ -108,7 +108,7 @@ def _ordered(value: Any, path: str) -> Any:
     raise FormatError(f"{path}: {type(value).__name__} is not a JSON type")
 
 
-# --- decoding ---------------------------------------------------------------------------------------------------
+# --- decoding -----------------------------------------------------------------------------------------------
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def _document(memory_type: MemoryType, ids: Sequence[bytes]) -> bytes:
 
 
 def parse_composition(data: bytes) -> tuple[MemoryType, list[Digest]]:
-    """Memory type and ascending raw ids of a composition document. Anything but its canonical form: FormatError."""
+    """Memory type and ascending raw ids of a composition document. Not its canonical form: FormatError."""
     memory_type = next((m for m, tail in _TAIL.items() if data.endswith(tail)), None)
     if memory_type is None or not data.startswith(_HEAD):
         raise FormatError(_fault(data))

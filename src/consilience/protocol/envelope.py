@@ -2,8 +2,8 @@
 
     {"boltzmann":1,"memory_type":M,"payload":{...},"schema_version":V,"serialization":"jcs/1"}
 
-Payload keys sort inside the payload, so canonical envelope bytes are a fixed frame around canonical payload bytes. That
-is what `open_envelope` relies on: it takes the frame off without parsing the payload.
+Keys sort within their own object, so canonical envelope bytes are a fixed frame around canonical payload
+bytes. `open_envelope` relies on that: it takes the frame off without parsing the payload.
 """
 
 from __future__ import annotations
@@ -90,8 +90,10 @@ def open_envelope(data: bytes) -> tuple[MemoryType, int, bytes]:
 
 
 def payload_json(data: bytes) -> bytes:
-    """The payload member of canonical envelope bytes, as JSON. For blocks already decoded or hashed once: it does not
-    look inside the payload. Raises FormatError where the frame is not an envelope's."""
+    """The payload member of canonical envelope bytes, as JSON, for bytes already known to be a block.
+
+    It does not look inside the payload. Raises FormatError where the frame is not an envelope's.
+    """
     return open_envelope(data)[2]
 
 
@@ -102,18 +104,21 @@ def _fault(data: bytes) -> str:
     except FormatError as error:
         return error.message
     if not isinstance(envelope, dict):
-        return f"block: the envelope is an object, this is {type(envelope).__name__}"
+        return f"block: the envelope is an object, not {type(envelope).__name__}"
     names = {"boltzmann", "memory_type", "payload", "schema_version", "serialization"}
     if missing := names - envelope.keys():
         return f"block: the envelope lacks {', '.join(sorted(missing))}"
     if unknown := envelope.keys() - names:
         return f"block: the envelope has an unknown member {min(unknown)!r}"
-    for name, expected in (("boltzmann", PROTOCOL_VERSION), ("serialization", SERIALIZATION)):
-        if envelope[name] is not expected and envelope[name] != expected or isinstance(envelope[name], bool):
-            return f"block: {name} is {envelope[name]!r}, this software reads {expected!r}"
-    if envelope["memory_type"] not in {m.value for m in MemoryType}:
-        return f"block: unknown memory type {envelope['memory_type']!r}"
+    kind, version = envelope["memory_type"], envelope["schema_version"]
+    if envelope["boltzmann"] is True or envelope["boltzmann"] != PROTOCOL_VERSION:
+        return f"block: protocol version {envelope['boltzmann']!r}, this software reads {PROTOCOL_VERSION}"
+    if envelope["serialization"] != SERIALIZATION:
+        return f"block: serialization {envelope['serialization']!r}, this software reads {SERIALIZATION!r}"
+    if kind not in list(MemoryType):
+        return f"block: unknown memory type {kind!r}"
     if not isinstance(envelope["payload"], dict):
-        return "block: the payload is not an object"
-    versions = SCHEMA_VERSIONS[MemoryType(envelope["memory_type"])]
-    return f"block: {envelope['memory_type']} schema version {envelope['schema_version']!r}, this software reads {versions}"
+        return f"block: the payload is an object, not {type(envelope['payload']).__name__}"
+    return (
+        f"block: {kind} schema version {version!r}, this software reads {SCHEMA_VERSIONS[MemoryType(kind)]}"
+    )

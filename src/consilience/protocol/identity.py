@@ -1,4 +1,4 @@
-"""Digests: SHA-256 (FIPS 180-4), 32 raw bytes inside, `sha256:` + 64 lowercase hex digits in every document."""
+"""Digests: SHA-256 (FIPS 180-4), 32 raw bytes inside, `sha256:` and 64 lowercase hex digits in documents."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def format_digest(raw: bytes) -> str:
 
 
 def parse_digest(text: str) -> Digest:
-    """The 32 bytes of a digest's text form, which is exact: no other algorithm, upper case or space (FormatError)."""
+    """The 32 bytes of a digest's text form. Another algorithm, upper case, a space: FormatError."""
     if not isinstance(text, str) or _match(text) is None:
         raise FormatError(
             f"not a digest: {str(text)[:100]!r}", hint="a digest is `sha256:` and 64 lowercase hex digits"

@@ -6,8 +6,8 @@ Leaves are the 32 raw bytes of each id, strictly ascending. With HASH = SHA-256:
     MTH({d})    = HASH(0x00 || d)
     MTH(D[n])   = HASH(0x01 || MTH(D[0:k]) || MTH(D[k:n])),  k the largest power of two smaller than n
 
-computed here from the leaves upwards: pair neighbours, carry an odd last node up unchanged, which gives the same tree.
-A root depends on the set alone.
+computed here from the leaves upwards, which gives the same tree: pair neighbours, carry an odd last node up
+unchanged. A root depends on the set alone.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _parents(level: list[bytes]) -> list[bytes]:
 
 
 class Proof(msgspec.Struct, frozen=True, kw_only=True):
-    """That a block is one of the leaves under a root: the siblings on its way up, leaf first (RFC 9162, 2.1.3)."""
+    """That a block is a leaf under a root: the siblings on its way up, leaf first (RFC 9162, 2.1.3)."""
 
     block_id: Digest
     leaf_index: int
@@ -90,7 +90,7 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def parse(cls, data: bytes) -> Proof:
-        """Read a proof's JSON, canonical or not. Raises FormatError; whether it proves anything is another question."""
+        """Read a proof's JSON, canonical or not. Raises FormatError; `verify_inclusion` says if it holds."""
         canonical.decode(data)
         try:
             found = msgspec.json.decode(data, type=_ProofDocument)
@@ -112,7 +112,7 @@ class _ProofDocument(Wire, frozen=True, kw_only=True):
 
 
 def prove(sorted_ids: Sequence[bytes], block_id: bytes) -> Proof:
-    """The inclusion proof of one id among strictly ascending raw ids (RFC 9162, 2.1.3.1). O(n), like the root.
+    """The inclusion proof of one id among strictly ascending raw ids (RFC 9162, 2.1.3.1), O(n) like the root.
 
     Raises BlockNotFoundError where the id is not among them, ValidationError where they are not ascending.
     """

@@ -1,7 +1,7 @@
 """Provenance records: who did what to which block, and when (WIRE 4, provenance 1 and 2).
 
-Schema version 2 adds `assisted_by`, and differs in three places: a derivation names who assisted *instead of* a
-producer, a removal has no version 2, and every id of an actor, collaborator or model must be an actor id.
+Schema version 2 adds `assisted_by`, and differs in three places: a derivation names who assisted *instead of*
+a producer, a removal has no version 2, and every id of an actor, collaborator or model must be an actor id.
 """
 
 from __future__ import annotations
@@ -82,11 +82,11 @@ class Mechanism(enum.StrEnum):
         return self in (Mechanism.TOMBSTONE, Mechanism.CRYPTO_SHRED, Mechanism.LINEAGE_REWRITE)
 
 
-# --- who --------------------------------------------------------------------------------------------------------
+# --- who ----------------------------------------------------------------------------------------------------
 
 
 class Actor(Wire, frozen=True, kw_only=True):
-    """Who performed an operation. Records of other software may carry ids that `validate_actor_id` refuses."""
+    """Who performed an operation. Records of others may carry ids that `validate_actor_id` refuses."""
 
     id: Name
     kind: ActorKind
@@ -110,7 +110,7 @@ class Collaborator(Wire, frozen=True, kw_only=True):
     model: str | UnsetType = UNSET
 
 
-# --- what -------------------------------------------------------------------------------------------------------
+# --- what ---------------------------------------------------------------------------------------------------
 
 AssistedBy = tuple[Collaborator, ...] | UnsetType
 Digests = Annotated[tuple[DigestText, ...], msgspec.Meta(min_length=1)]
@@ -132,7 +132,7 @@ class Registration(_Record, frozen=True, kw_only=True, tag="registration"):
 
 
 class Derivation(_Record, frozen=True, kw_only=True, tag="derivation"):
-    """A block was made from others; `locator` says where in them. Either `producer` (v1) or `assisted_by` (v2)."""
+    """Made from other blocks; `locator` says where in them. Either `producer` (v1) or `assisted_by` (v2)."""
 
     block: DigestText
     derived_from: Digests
@@ -200,7 +200,7 @@ class Provenance(Wire, frozen=True, kw_only=True):
     record: Record
 
 
-# --- actor ids --------------------------------------------------------------------------------------------------
+# --- actor ids ----------------------------------------------------------------------------------------------
 
 _LOCAL = re.compile(r"[a-z0-9._%+-]{1,64}").fullmatch
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?").fullmatch
@@ -213,8 +213,9 @@ def validate_actor_id(text: str) -> None:
 
     Refused, never normalised: the id is part of the identity of every record that carries it.
     """
-    if fault := _actor_fault(text):
-        raise ActorError(f"{text[:100]!r} is not an actor id: {fault}", hint=_ACTOR_HINT)
+    fault = _actor_fault(text) if isinstance(text, str) else "it is not text"
+    if fault:
+        raise ActorError(f"{str(text)[:100]!r} is not an actor id: {fault}", hint=_ACTOR_HINT)
 
 
 def _actor_fault(text: str) -> str | None:
@@ -245,11 +246,11 @@ def _address_fault(local: str, domain: str) -> str | None:
         return "no dot stands first, last or doubled before '@'"
     labels = domain.split(".")
     if len(domain) > 255 or len(labels) < 2 or not all(map(_LABEL, labels)):
-        return "after '@' stands a domain of two or more labels, each 1 to 63 of a-z 0-9 -, letters or digits at its ends"
+        return "after '@' stands a domain of two or more labels, each of 1 to 63 a-z 0-9 -, no - at its ends"
     return None
 
 
-# --- blocks of records ------------------------------------------------------------------------------------------
+# --- blocks of records --------------------------------------------------------------------------------------
 
 
 def _problem(payload: Provenance, version: int) -> str | None:

@@ -1,4 +1,4 @@
-"""What turns a payload into a block and back: validation, 'the oldest version that fits', 'canonical or refused'."""
+"""Payload to block and back: validation, 'the oldest version that fits', 'canonical or refused'."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ __all__ = ["Schema"]
 class Schema:
     """The schema versions, oldest first, that share one payload shape.
 
-    `problem(payload, version)` says what the shape alone cannot: why a well-typed payload is not one of that version,
-    or None. `encode` gives canonical payload bytes.
+    `problem(payload, version)` says what the shape alone cannot: why a well-typed payload is not one of that
+    version, or None. `encode` gives canonical payload bytes.
     """
 
     __slots__ = ("_decode", "_encode", "_problem", "memory_type", "versions")
@@ -39,7 +39,7 @@ class Schema:
         self._problem = problem
 
     def build(self, payload: Any) -> Block:
-        """The block of a payload struct under the oldest version that fits (WIRE 3.1). Raises ValidationError."""
+        """The block of a payload struct under the oldest version that fits (WIRE 3.1), or ValidationError."""
         try:
             data = self._encode(payload)
         except (
@@ -57,7 +57,7 @@ class Schema:
         return block
 
     def build_from(self, data: bytes) -> Block:
-        """The same from canonical payload bytes. The block carries the payload as decoded, so it is well-typed."""
+        """The same from canonical payload bytes. The block carries the payload as decoded: well-typed."""
         try:
             payload = self._decode(data)
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:

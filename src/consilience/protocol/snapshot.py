@@ -1,8 +1,8 @@
-"""The snapshot document: the state of a brain, one root a module (WIRE 7), and the trust root that it carries (WIRE 11).
+"""The snapshot document: the state of a brain, one root a module (WIRE 7), and its trust root (WIRE 11).
 
-A snapshot's identity is the SHA-256 of its canonical bytes, which hold the time it was made: two parties with equal
-knowledge have equal roots and different snapshots. Signatures are out of scope: a trust root is parsed, checked for
-coherence and carried.
+A snapshot's identity is the SHA-256 of its canonical bytes, which hold the time it was made: two parties with
+equal knowledge have equal roots and different snapshots. Signatures are out of scope: a trust root is parsed,
+checked for coherence and carried.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["ModuleRef", "Scope", "Snapshot", "TrustRoot", "TrustedKey", "digest"
 Revision = Annotated[int, msgspec.Meta(ge=1, le=canonical.MAX_SAFE_INTEGER)]
 
 
-# --- trust root -------------------------------------------------------------------------------------------------
+# --- trust root ---------------------------------------------------------------------------------------------
 
 
 class Scope(enum.StrEnum):
@@ -41,7 +41,7 @@ class Scope(enum.StrEnum):
 
 
 class TrustedKey(Wire, frozen=True, kw_only=True):
-    """A public key, `ssh-ed25519 <base64>`, what it may sign, and from which revision or snapshot it no longer may."""
+    """A public key, `<type> <base64>`, what it may sign, and from where on it no longer may."""
 
     key: Name
     scopes: Annotated[tuple[Scope, ...], msgspec.Meta(min_length=1)]
@@ -75,8 +75,8 @@ def _trust_root_problem(root: TrustRoot) -> str | None:
 
 
 def _key_problem(entry: TrustedKey, revision: int) -> str | None:
-    if not _is_ed25519(entry.key):
-        return f"{entry.key[:80]!r} is not `ssh-ed25519 <base64>`"
+    if not _is_public_key(entry.key):
+        return f"{entry.key[:80]!r} is not a public key `<type> <base64>`"
     if len(set(entry.scopes)) != len(entry.scopes):
         return "a scope is listed twice"
     retired = revision if isinstance(entry.retired_from, UnsetType) else entry.retired_from
@@ -92,19 +92,26 @@ def _key_problem(entry: TrustedKey, revision: int) -> str | None:
     return None
 
 
-def _is_ed25519(text: str) -> bool:
-    """Whether text is the two-field form of RFC 4253, 6.6 for an Ed25519 key (RFC 8709), in its one base64 spelling."""
+def _is_public_key(text: str) -> bool:
+    """Whether text is `<type> <base64>` in its one spelling: strings (RFC 4253, 6.6), the type first.
+
+    Types that cannot be verified here are carried all the same; an Ed25519 key has 32 bytes (RFC 8709, 4).
+    """
     head, _, body = text.partition(" ")
     try:
         blob = base64.b64decode(body, validate=True)
     except (binascii.Error, ValueError):
         return False
-    frame = b"\x00\x00\x00\x0bssh-ed25519\x00\x00\x00\x20"
-    spelled = base64.b64encode(blob).decode() == body
-    return head == "ssh-ed25519" and spelled and blob.startswith(frame) and len(blob) == len(frame) + 32
+    fields, at = [], 0
+    while at + 4 <= len(blob):
+        start, at = at + 4, at + 4 + int.from_bytes(blob[at : at + 4], "big")
+        fields.append(blob[start:at])
+    if at != len(blob) or base64.b64encode(blob).decode() != body or fields[:1] != [head.encode()]:
+        return False
+    return head.isascii() and (head != "ssh-ed25519" or [len(field) for field in fields[1:]] == [32])
 
 
-# --- snapshot ---------------------------------------------------------------------------------------------------
+# --- snapshot -----------------------------------------------------------------------------------------------
 
 
 class ModuleRef(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,8 +130,10 @@ class ModuleRef(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of a brain. `parents`: none for the first, one for a commit, more where histories were joined (the
-    first is the one joined onto). `modules` in any order, each memory type at most once."""
+    """The state of a brain. `modules` in any order, each memory type at most once.
+
+    `parents`: none for the first, one for a commit, more where histories were joined (onto the first).
+    """
 
     created_at: str
     modules: tuple[ModuleRef, ...]
