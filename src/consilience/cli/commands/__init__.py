@@ -1,0 +1,1 @@
+"""One module for each command, imported when that command is called."""

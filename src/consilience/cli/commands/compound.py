@@ -1,0 +1,83 @@
+"""`csl compound`: several brains asked one question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import click
+
+from consilience.cli.asking import asking, query
+from consilience.cli.framework import command
+from consilience.cli.invocation import Invocation
+
+Function = Callable[..., int]
+
+
+def choosing(function: Function) -> Function:
+    """The two ways to say which brains."""
+    brains = click.option(
+        "--brains",
+        multiple=True,
+        metavar="NAME[,NAME...]",
+        help="The brains to ask, in this order; repeatable, or with commas.",
+    )
+    every = click.option("--all", "all_", is_flag=True, help="Ask every brain that is on this machine.")
+    return brains(every(function))
+
+
+@command(
+    "search",
+    short_help="Search several brains, grouped or fused",
+    examples=[
+        "csl compound search --all how are features deprecated",
+        "csl compound search --brains python,rust 'deprecation policy' --fuse",
+    ],
+)
+@asking
+@choosing
+@click.option(
+    "--fuse", is_flag=True, help="One list for all, by reciprocal rank, instead of one for each brain."
+)
+def search(invocation: Invocation, brains: tuple[str, ...], all_: bool, fuse: bool, **options: object) -> int:
+    """Search several brains, side by side: grouped by brain, or with --fuse as one list.
+
+    --limit counts per brain, or with --fuse for the whole list.
+    """
+    from consilience.cli import render_search
+    from consilience.documents import to_json
+    from consilience.envelope import outcome
+
+    asked = query(options)
+    result = invocation.project().compound(*brains, all=all_).search(asked, fuse=fuse)
+    return invocation.emit(
+        lambda: to_json(result),
+        lambda terminal: render_search.compound(result, terminal),
+        warnings=result.warnings,
+        error=outcome(result),
+    )
+
+
+@command(
+    "explain",
+    short_help="Show why each brain answers as it does",
+    examples=["csl compound explain --all how are features deprecated"],
+)
+@asking
+@choosing
+@click.option("--analyze", is_flag=True, help="Run it, and show what was measured beside what was estimated.")
+def explain(
+    invocation: Invocation, brains: tuple[str, ...], all_: bool, analyze: bool, **options: object
+) -> int:
+    """Show each brain's own plan for a question, side by side. There is no plan of the compound."""
+    from consilience.cli import render_explain
+    from consilience.documents import to_json
+    from consilience.envelope import outcome
+
+    asked = query(options)
+    result = invocation.project().compound(*brains, all=all_).explain(asked, analyze=analyze)
+    return invocation.emit(
+        lambda: to_json(result),
+        lambda terminal: render_explain.compound(result, terminal),
+        warnings=result.warnings,
+        error=outcome(result),
+    )

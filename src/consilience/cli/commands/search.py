@@ -1,0 +1,63 @@
+"""`csl search` and `csl explain`: one brain asked one question."""
+
+from __future__ import annotations
+
+import click
+
+from consilience.cli.asking import asking, query
+from consilience.cli.framework import command
+from consilience.cli.invocation import Invocation
+
+
+@command(
+    "search",
+    short_help="Search one brain",
+    examples=[
+        "csl search how are features deprecated",
+        "csl search 'structured concurrency' --brain python --limit 3",
+        "csl search 'exam dates' --module episodic --since 2024-01-01",
+    ],
+)
+@asking
+def search(invocation: Invocation, **options: object) -> int:
+    """Search one brain. Every match has been verified against the brain's root.
+
+    Several words need no quotes. Options may stand before or after them.
+    """
+    from consilience.cli import render_search
+    from consilience.documents import to_json
+    from consilience.envelope import outcome
+
+    asked = query(options)
+    brain = invocation.brain_config()
+    bundle = invocation.project().brain(brain.name).search(asked)
+    return invocation.emit(
+        lambda: to_json(bundle),
+        lambda terminal: render_search.bundle(bundle, terminal),
+        warnings=bundle.warnings,
+        error=outcome(bundle),
+    )
+
+
+@command(
+    "explain",
+    short_help="Show why a brain answers as it does",
+    examples=["csl explain how are features deprecated", "csl explain 'exam dates' --analyze"],
+)
+@asking
+@click.option("--analyze", is_flag=True, help="Run it, and show what was measured beside what was estimated.")
+def explain(invocation: Invocation, analyze: bool, **options: object) -> int:
+    """Show the plan that would answer a question, those rejected, the indices, and the noise floor."""
+    from consilience.cli import render_explain
+    from consilience.documents import to_json
+    from consilience.envelope import outcome
+
+    asked = query(options)
+    brain = invocation.brain_config()
+    explanation = invocation.project().brain(brain.name).explain(asked, analyze=analyze)
+    return invocation.emit(
+        lambda: to_json(explanation),
+        lambda terminal: render_explain.explanation(explanation, terminal),
+        warnings=explanation.warnings,
+        error=outcome(explanation),
+    )

@@ -1,0 +1,85 @@
+"""Progress on standard error: a bar with rate and time left on a terminal, a line every ten seconds
+elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+import click
+
+from consilience.cli.terminal import clean
+
+EVERY_SECONDS = 10.0
+
+
+class TerminalProgress:
+    """One bar at a time. tqdm is imported with the first phase."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+
+    def start(self, label: str, total: int | None = None, unit: str = "items") -> None:
+        from tqdm import tqdm  # type: ignore[import-untyped]
+
+        self.close()
+        self._bar = tqdm(
+            total=total,
+            desc=clean(label),
+            unit=f" {unit}",
+            file=sys.stderr,
+            leave=False,
+            dynamic_ncols=True,
+            delay=0.3,
+            smoothing=0.1,
+        )
+
+    def advance(self, n: int = 1) -> None:
+        if self._bar is not None:
+            self._bar.update(n)
+
+    def note(self, text: str) -> None:
+        if self._bar is None:
+            click.echo(clean(text), file=sys.stderr)
+        else:
+            self._bar.write(clean(text), file=sys.stderr)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+
+class LineProgress:
+    """For logs: nothing for short work, then a line every EVERY_SECONDS."""
+
+    def __init__(self, clock: Any = time.monotonic) -> None:
+        self._clock = clock
+        self._label = ""
+        self._unit = ""
+        self._total: int | None = None
+        self._done = 0
+        self._began = self._said = 0.0
+
+    def start(self, label: str, total: int | None = None, unit: str = "items") -> None:
+        self._label, self._total, self._unit, self._done = clean(label), total, unit, 0
+        self._began = self._said = self._clock()
+
+    def advance(self, n: int = 1) -> None:
+        self._done += n
+        now = self._clock()
+        if self._label and now - self._said >= EVERY_SECONDS:
+            self._said = now
+            of = f" of {self._total:,}" if self._total is not None else ""
+            rate = self._done / max(now - self._began, 1e-9)
+            left = f", {(self._total - self._done) / rate:,.0f} s left" if self._total and rate else ""
+            click.echo(
+                f"{self._label}: {self._done:,}{of} {self._unit}, {rate:,.0f} a second{left}", file=sys.stderr
+            )
+
+    def note(self, text: str) -> None:
+        click.echo(clean(text), file=sys.stderr)
+
+    def close(self) -> None:
+        self._label = ""

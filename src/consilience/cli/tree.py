@@ -1,0 +1,83 @@
+"""Which commands there are, in the order in which help lists them, and where each one's code is. Data
+only."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+PROGRAM = "csl"
+
+
+class Leaf(NamedTuple):
+    """One command: `attribute` of `module`, and the line that lists it."""
+
+    module: str
+    attribute: str
+    summary: str
+
+
+class Branch(NamedTuple):
+    """A group of commands."""
+
+    summary: str
+    about: str
+    leaves: dict[str, Leaf]
+
+
+_COMMANDS = "consilience.cli.commands"
+
+PROJECT = Branch(
+    "Make, show and change a project of several brains",
+    "A project is one consilience.toml: its brains by name, and who writes to them.",
+    {
+        "init": Leaf(f"{_COMMANDS}.project", "init", "Make a project in this folder"),
+        "add": Leaf(f"{_COMMANDS}.project", "add", "Declare one more brain"),
+        "show": Leaf(f"{_COMMANDS}.project", "show", "Show the project and its brains"),
+        "remove": Leaf(f"{_COMMANDS}.project", "remove", "Take a brain out of the project"),
+        "list": Leaf(f"{_COMMANDS}.project", "list_", "List the projects above and below this folder"),
+    },
+)
+
+COMPOUND = Branch(
+    "Ask several brains one question",
+    "Every brain answers by itself, from its own indices, verified against its own roots.",
+    {
+        "search": Leaf(f"{_COMMANDS}.compound", "search", "Search several brains, grouped or fused"),
+        "explain": Leaf(f"{_COMMANDS}.compound", "explain", "Show why each brain answers as it does"),
+    },
+)
+
+SECTIONS: dict[str, dict[str, Leaf | Branch]] = {
+    "Set up": {
+        "project": PROJECT,
+        "status": Leaf(f"{_COMMANDS}.status", "status", "What is here, healthy, stale or missing"),
+    },
+    "Fill": {
+        "ingest": Leaf(f"{_COMMANDS}.ingest", "ingest", "Take files and folders into a brain"),
+        "index": Leaf(f"{_COMMANDS}.ingest", "index", "Bring a brain's indices up to date"),
+    },
+    "Ask": {
+        "search": Leaf(f"{_COMMANDS}.search", "search", "Search one brain"),
+        "explain": Leaf(f"{_COMMANDS}.search", "explain", "Show why a brain answers as it does"),
+        "compound": COMPOUND,
+    },
+    "Check": {
+        "block": Leaf(f"{_COMMANDS}.block", "block", "Show one block, where it comes from, its proof"),
+        "verify": Leaf(f"{_COMMANDS}.verify", "verify", "Recompute everything a brain claims"),
+    },
+}
+
+
+def commands() -> dict[str, Leaf | Branch]:
+    """All commands of the top level."""
+    return {name: entry for section in SECTIONS.values() for name, entry in section.items()}
+
+
+def paths() -> list[tuple[str, ...]]:
+    """Every command by the words that call it, groups and the program itself (the empty path) included."""
+    found: list[tuple[str, ...]] = [()]
+    for name, entry in commands().items():
+        found.append((name,))
+        if isinstance(entry, Branch):
+            found.extend((name, leaf) for leaf in entry.leaves)
+    return found
