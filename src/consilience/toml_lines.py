@@ -32,7 +32,7 @@ class Statement:
     def holds(self, path: KeyPath) -> bool:
         """Whether the value at `path` is written here."""
         if self.header:
-            return self.path == path
+            return self.path[: len(path)] == path
         if not self.tree or path[: len(self.table)] != self.table:
             return False
         node: Any = self.tree
@@ -78,8 +78,8 @@ def line_of(text: str, path: KeyPath) -> int | None:
 def remove(text: str, path: KeyPath) -> str | None:
     """`text` without what is written at and below `path`; None if it shares a statement with something else.
 
-    Comments inside the removed tables go with them; those above its header stay, and so does the last run of
-    comments before the next header, which belongs to that one.
+    Comments inside the removed tables go with them. Those above its header stay, and so does what stands
+    between its last value and the next header, from the first blank line on.
     """
     lines = split_lines(text)
     found = list(statements(text))
@@ -146,17 +146,20 @@ def _chain(tree: dict[str, Any]) -> KeyPath:
 
 
 def _leading(found: list[Statement], lines: list[str], at: int, path: KeyPath) -> bool:
-    """Whether `at` is in the run of comments, with the blank line above it, that a header outside `path`
-    follows."""
+    """Whether the comment or blank line `at`, below a table to remove, belongs to what follows that table.
+
+    It does after the first blank line, or where no blank line parts it from a header outside `path`.
+    """
     end = at
     while end < len(found) and not found[end].path:
         end += 1
     if end < len(found) and found[end].path[: len(path)] == path:
         return False
-    start = end
-    while start > 0 and not found[start - 1].path and lines[found[start - 1].first].strip():
+    start = at
+    while start > 0 and not found[start - 1].path:
         start -= 1
-    return at >= start - 1
+    blank = next((n for n in range(start, end) if not lines[found[n].first].strip()), None)
+    return at >= blank if blank is not None else end < len(found)
 
 
 def _squeeze(text: str, before: str) -> str:
