@@ -1,0 +1,203 @@
+"""One brain: open, ingest, index, search, explain, verify, show."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from consilience.derived import Derived, IndexReport
+from consilience.embed import EmbedderSpec
+from consilience.model import Bundle, Explanation, Query
+from consilience.progress import NO_PROGRESS, Progress
+from consilience.protocol import Actor
+from consilience.store import Store
+
+if TYPE_CHECKING:
+    from consilience.ingest.report import IngestReport
+    from consilience.inspection import BlockReport, BrainStatus, ProofReport
+    from consilience.plan.reader import Reader
+    from consilience.store.verify import VerifyReport
+
+Clock = Callable[[], datetime]
+Waiting = Callable[[float], None]
+
+
+class Brain:
+    """A verifiable store of knowledge in one folder, and what is derived from it.
+
+    Opening reads nothing but the head of the database. One Brain may be used from several threads; each question
+    sees one snapshot for the whole of it. `embedder` describes this brain's own model; `cache_dir` is where models
+    keep what they compute once.
+    """
+
+    def __init__(
+        self, path: Path, store: Store, *, name: str, embedder: EmbedderSpec, cache_dir: Path | None
+    ) -> None:
+        self.path = path
+        self.name = name
+        self._store = store
+        self._derived = Derived(path / "derived", embedder, cache_dir)
+        self._lock = threading.Lock()
+
+    @classmethod
+    def create(
+        cls, path: Path, *, name: str, embedder: EmbedderSpec | None = None, cache_dir: Path | None = None
+    ) -> Brain:
+        """Make an empty brain in `path`. ConflictError if there is one."""
+        store = Store.create(path)
+        return cls(path, store, name=name, embedder=embedder or EmbedderSpec(), cache_dir=cache_dir)
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        *,
+        name: str,
+        embedder: EmbedderSpec | None = None,
+        cache_dir: Path | None = None,
+        read_only: bool = False,
+    ) -> Brain:
+        """Open the brain in `path`.
+
+        Raises BrainNotFoundError where there is none, CorruptStoreError or FormatError where it cannot be read.
+        """
+        store = Store.open(path, read_only=read_only)
+        return cls(path, store, name=name, embedder=embedder or EmbedderSpec(), cache_dir=cache_dir)
+
+    def close(self) -> None:
+        self._derived.close()
+        self._store.close()
+
+    def __enter__(self) -> Brain:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Brain({self.name!r}, {str(self.path)!r})"
+
+    @property
+    def store(self) -> Store:
+        return self._store
+
+    # --- asking -------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def reader(self) -> Iterator[Reader]:
+        """This brain at its head snapshot with the indices it has, pinned until the block ends."""
+        with self._store.view() as view:
+            yield self._derived.reader(self.name, view)
+
+    def search(self, query: Query) -> Bundle:
+        """Ask the brain. Raises QueryError for a question that cannot be asked."""
+        from consilience.plan.answer import answer
+
+        with self.reader() as reader:
+            return answer(reader, query).bundle
+
+    def explain(self, query: Query, *, analyze: bool = False) -> Explanation:
+        """Why the brain would answer as it does; with `analyze`, what was measured beside what was estimated."""
+        from consilience.plan.explain import explain
+
+        with self.reader() as reader:
+            return explain(reader, query, analyze=analyze)
+
+    # --- writing ------------------------------------------------------------------------------------------------
+
+    def ingest(
+        self,
+        paths: Sequence[str | Path],
+        *,
+        actor: Actor,
+        clock: Clock,
+        root: Path | None = None,
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        use_ignore_files: bool = True,
+        embed: bool = True,
+        progress: Progress = NO_PROGRESS,
+        waiting: Waiting | None = None,
+    ) -> IngestReport:
+        """Take files and folders in; then catch the indices up, embedding last (not at all with `embed=False`).
+
+        `root` is the folder that origins are relative to. Commits in batches: an interrupt keeps what was committed,
+        and is told in the report. Raises UsageError for a path that does not exist, BusyError when another writer
+        does not finish, StorageError for a disk that is full.
+        """
+        import msgspec
+
+        from consilience.ingest import discover
+        from consilience.ingest.pipeline import Ingest, coverage_of
+
+        found = discover(
+            paths, include=include, exclude=exclude, use_ignore_files=use_ignore_files, root=root
+        )
+        run = Ingest(self._store, actor=actor, clock=clock, progress=progress, waiting=waiting)
+        report = run.run(found, covers=coverage_of(paths, root, include=include))
+        if not report.interrupted:
+            indexed = self.index(progress=progress, embed=embed)
+            report = msgspec.structs.replace(
+                report,
+                embedded=indexed.embedded,
+                reused=indexed.reused,
+                unembedded=indexed.unembedded,
+                notes=indexed.notes,
+                interrupted=indexed.interrupted,
+                seconds=report.seconds + indexed.seconds,
+            )
+        return report
+
+    def index(
+        self, *, progress: Progress = NO_PROGRESS, embed: bool = True, rebuild: bool = False
+    ) -> IndexReport:
+        """Catch up everything derived: lexical, facets, vectors, statistics. Interrupting keeps what is done.
+
+        `rebuild` throws the lexical index, the facets and the statistics away first; vectors are reused by the hash
+        of their text.
+        """
+        with self._lock:
+            return self._derived.catch_up(
+                self._store, self.name, progress=progress, embed=embed, rebuild=rebuild
+            )
+
+    # --- looking ------------------------------------------------------------------------------------------------
+
+    def verify(self, *, progress: Progress = NO_PROGRESS) -> VerifyReport:
+        """Recompute everything: every id, membership, root, snapshot, original and ledger row. Reports, never raises
+        on what it finds."""
+        from consilience.store.verify import verify
+
+        return verify(self.path, progress=progress)
+
+    def block(self, id_or_prefix: str) -> BlockReport:
+        """One block with its provenance. BlockNotFoundError for none, UsageError for a prefix of several."""
+        from consilience.inspection import inspect_block
+
+        with self._store.view() as view:
+            return inspect_block(view, self.name, id_or_prefix)
+
+    def prove(self, id_or_prefix: str) -> ProofReport:
+        """The inclusion proof of one block into its module's root, checked before it is returned."""
+        from consilience.inspection import prove_block
+
+        with self._store.view() as view:
+            return prove_block(view, self.name, id_or_prefix)
+
+    def content(self, id_or_prefix: str) -> bytes:
+        """The bytes of a block: a canonical block's original, any other block's canonical envelope."""
+        from consilience.inspection import block_bytes
+
+        with self._store.view() as view:
+            return block_bytes(view, id_or_prefix)
+
+    def status(self) -> BrainStatus:
+        """What is here, and what is behind."""
+        from consilience.inspection import brain_status
+
+        with self.reader() as reader:
+            return brain_status(reader, self.path)

@@ -1,0 +1,337 @@
+"""Everything in `derived/`: opened for questions, caught up after commits, safe to delete."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from consilience.embed import Embedder, EmbedderSpec, available, open_embedder
+from consilience.errors import BusyError, ConsilienceError, IndexUnusableError, StorageError
+from consilience.model import Entry, Value
+from consilience.plan import statistics as measured
+from consilience.plan.reader import Reader
+from consilience.progress import NO_PROGRESS, Progress
+from consilience.protocol import MemoryType
+from consilience.store import Store, View
+
+if TYPE_CHECKING:
+    from consilience.index.facets import FacetIndex, FacetWriter
+    from consilience.index.lexical import LexicalIndex
+    from consilience.index.vectors import VectorIndex, VectorWriter
+
+EMBED_CHUNK = 256
+EMBED_COMMIT_SECONDS = 10.0
+LEXICAL_CHUNK = 20_000
+MEASURE_AGAIN = 0.2
+SMALL_BRAIN = 20
+
+Index = TypeVar("Index")
+
+
+class IndexReport(Value, frozen=True, kw_only=True):
+    """What catching up did. `embedded` texts went through the model, `reused` had a vector already, `unembedded`
+    blocks still have none. `note` says why something was left undone."""
+
+    indexed: int = 0
+    embedded: int = 0
+    reused: int = 0
+    unembedded: int = 0
+    measured: bool = False
+    interrupted: bool = False
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+
+class Derived:
+    """The derived state of one brain: handles that are opened once and refreshed for each question."""
+
+    def __init__(self, folder: Path, spec: EmbedderSpec, cache_dir: Path | None) -> None:
+        self.folder = folder
+        self.spec = spec
+        self._cache_dir = cache_dir or folder / "models"
+        self._lock = threading.Lock()
+        self._lexical: LexicalIndex | None = None
+        self._facets: FacetIndex | None = None
+        self._vectors: VectorIndex | None = None
+        self._embedder: Embedder | None = None
+
+    def close(self) -> None:
+        with self._lock:
+            for each in (self._lexical, self._facets):
+                if each is not None:
+                    each.close()
+            self._lexical = self._facets = self._vectors = None
+
+    # --- for a question -----------------------------------------------------------------------------------------
+
+    def reader(self, name: str, view: View) -> Reader:
+        """The indices as they are now, for one question; what cannot be used is left out and named."""
+        notes: list[str] = []
+        with self._lock:
+            self._lexical = self._fresh(self._lexical, self._open_lexical, notes)
+            self._facets = self._fresh(self._facets, self._open_facets, notes)
+            embedder, why = self._embedder_or_why()
+            self._vectors = (
+                self._fresh(self._vectors, self._open_vectors, notes) if embedder is not None else None
+            )
+            if embedder is not None and self._vectors is None:
+                why = self._other_models(embedder.tag)
+            return Reader(
+                name=name,
+                view=view,
+                lexical=self._lexical,
+                vectors=self._vectors,
+                facets=self._facets,
+                embedder=(lambda: embedder) if embedder is not None else None,
+                embedder_note=why,
+                statistics=measured.load(self.folder),
+                notes=tuple(notes),
+            )
+
+    def _fresh(self, held: Index | None, opener: object, notes: list[str]) -> Index | None:
+        try:
+            if held is not None:
+                held.refresh()  # type: ignore[attr-defined]
+                return held
+            return opener()  # type: ignore[operator, no-any-return]
+        except IndexUnusableError as error:
+            notes.append(f"{error.message}; `index` rebuilds it")
+            return None
+
+    def _open_lexical(self) -> LexicalIndex | None:
+        from consilience.index.lexical import LexicalIndex
+
+        return LexicalIndex.open(self.folder / "lexical")
+
+    def _open_facets(self) -> FacetIndex | None:
+        from consilience.index.facets import FacetIndex
+
+        return FacetIndex.open(self.folder / "facets.db")
+
+    def _open_vectors(self) -> VectorIndex | None:
+        from consilience.index.vectors import VectorIndex
+
+        assert self._embedder is not None
+        return VectorIndex.open(self.folder / "vectors", self._embedder.tag)
+
+    def _embedder_or_why(self) -> tuple[Embedder | None, str]:
+        """The brain's model, opened once; else why it cannot be had ("" where the brain wants none)."""
+        if self._embedder is not None:
+            return self._embedder, ""
+        if self.spec.provider == "none":
+            return None, ""
+        why = available(self.spec)
+        if why is not None:
+            return None, f"lexical only: {why}"
+        try:
+            self._embedder = open_embedder(self.spec, cache_dir=self._cache_dir)
+        except ConsilienceError as error:
+            return None, f"lexical only: {error.message}"
+        return self._embedder, ""
+
+    def _other_models(self, tag: str) -> str:
+        from consilience.index.vectors import VectorIndex
+
+        others = [t for t in VectorIndex.tags(self.folder / "vectors") if t != tag]
+        if not others:
+            return ""
+        return f"the vectors here were made by {others[0]}, this brain now uses {tag}: not consulted; run `index`"
+
+    # --- after a commit -----------------------------------------------------------------------------------------
+
+    def catch_up(
+        self, store: Store, name: str, *, progress: Progress = NO_PROGRESS, embed: bool, rebuild: bool
+    ) -> IndexReport:
+        """Lexical index and facets first, then vectors, then statistics where the brain outgrew them."""
+        started = time.monotonic()
+        notes: list[str] = []
+        indexed = embedded = reused = unembedded = 0
+        measured_now = interrupted = False
+        if rebuild:
+            self._forget()
+        try:
+            indexed = self._index_words(store, progress, notes)
+            if embed:
+                embedded, reused = self._embed(store, progress, notes)
+            measured_now = self._measure(store, name, progress)
+        except KeyboardInterrupt:
+            interrupted = True
+        finally:
+            progress.close()
+        with store.view() as view:
+            unembedded = self._unembedded(view)
+        return IndexReport(
+            indexed=indexed, embedded=embedded, reused=reused, unembedded=unembedded, measured=measured_now,
+            interrupted=interrupted, notes=tuple(notes), seconds=time.monotonic() - started,
+        )  # fmt: skip
+
+    def _forget(self) -> None:
+        self.close()
+        try:
+            shutil.rmtree(self.folder / "lexical", ignore_errors=False) if (
+                self.folder / "lexical"
+            ).exists() else None
+            for name in ("facets.db", "facets.db-wal", "facets.db-shm", measured.FILE_NAME):
+                (self.folder / name).unlink(missing_ok=True)
+        except OSError as error:
+            raise StorageError(
+                f"cannot clear {self.folder}: {error.strerror}", hint="delete that folder by hand"
+            ) from error
+
+    def _index_words(self, store: Store, progress: Progress, notes: list[str]) -> int:
+        from consilience.index.facets import FacetIndex
+        from consilience.index.lexical import LexicalIndex
+        from consilience.plan.entries import entries_after
+
+        with store.view() as view:
+            if not view.max_n:
+                return 0
+            try:
+                with (
+                    LexicalIndex.open_for_write(self.folder / "lexical") as lexical,
+                    FacetIndex.open_for_write(self.folder / "facets.db") as facets,
+                ):
+                    after = min(lexical.watermark, facets.watermark)
+                    if after >= view.max_n:
+                        return 0
+                    lexical_after, facets_after = lexical.watermark, facets.watermark
+                    progress.start("indexing", None, "blocks")
+                    _late_origins(view, facets, facets_after)
+                    count = 0
+                    entries = entries_after(view, after)
+                    while chunk := list(islice(entries, LEXICAL_CHUNK)):
+                        lexical.add(e for e in chunk if e.n > lexical_after)
+                        facets.add(e for e in chunk if e.n > facets_after)
+                        count += len(chunk)
+                        progress.advance(len(chunk))
+                    lexical.commit(view.max_n)
+                    facets.commit(view.max_n)
+                    return count
+            except BusyError as error:
+                notes.append(f"not indexed now: {error.message}")
+                return 0
+            finally:
+                progress.close()
+
+    def _embed(self, store: Store, progress: Progress, notes: list[str]) -> tuple[int, int]:
+        with self._lock:
+            embedder, why = self._embedder_or_why()
+        if embedder is None:
+            if why:
+                notes.append(why)
+            return 0, 0
+        from consilience.index.vectors import VectorIndex
+
+        try:
+            with VectorIndex.open_for_write(self.folder / "vectors", embedder.tag, embedder.dims) as writer:
+                return _Embedding(store, embedder, writer, progress).run()
+        except BusyError as error:
+            notes.append(f"not embedded now: {error.message}")
+            return 0, 0
+
+    def _measure(self, store: Store, name: str, progress: Progress) -> bool:
+        """Measure noise and costs where nothing is measured, or where the brain or its vectors outgrew the figures."""
+        from consilience.plan.measure import measure_brain, measured_blocks
+
+        with store.view() as view:
+            reader = self.reader(name, view)
+            blocks = measured_blocks(view)
+            held = reader.statistics
+            vectors = reader.vectors.count if reader.vectors is not None else 0
+            current = (
+                held is not None
+                and not held.stale(blocks)
+                and abs(vectors - held.vectors) <= MEASURE_AGAIN * max(1, vectors)
+                and (held.noise is not None or blocks < SMALL_BRAIN)
+            )
+            if current or blocks == 0:
+                return False
+            measured.save(self.folder, measure_brain(reader, progress))
+            return True
+
+    def _unembedded(self, view: View) -> int:
+        if self._embedder is None:
+            return 0
+        vectors = self._open_vectors()
+        from consilience.plan.measure import measured_blocks
+
+        return max(0, measured_blocks(view) - (vectors.count if vectors is not None else 0))
+
+
+class _Embedding:
+    """Embedding what has no vector yet, in ordinal order, committing as it goes."""
+
+    def __init__(self, store: Store, embedder: Embedder, writer: VectorWriter, progress: Progress) -> None:
+        self._store, self._embedder, self._writer, self._progress = store, embedder, writer, progress
+        self._embedded = self._reused = 0
+        self._committed_at = time.monotonic()
+
+    def run(self) -> tuple[int, int]:
+        with self._store.view() as view:
+            upto, total = view.max_n, self._remaining(view)
+        if not total:
+            return 0, 0
+        self._progress.start("embedding", total, "passages")
+        try:
+            while chunk := self._next():
+                self._one(chunk)
+                self._progress.advance(len(chunk))
+                if time.monotonic() - self._committed_at > EMBED_COMMIT_SECONDS:
+                    self._writer.commit(chunk[-1].n)
+                    self._committed_at = time.monotonic()
+            self._writer.commit(upto)
+        except KeyboardInterrupt:
+            self._writer.commit(self._last)
+            raise
+        return self._embedded, self._reused
+
+    _last = 0
+
+    def _remaining(self, view: View) -> int:
+        self._last = self._writer.watermark
+        return sum(1 for _ in _embeddable(view, self._last))
+
+    def _next(self) -> list[Entry]:
+        """The next chunk, from a snapshot of its own: a long run must not hold one open."""
+        from consilience.plan.entries import entries_of
+
+        with self._store.view() as view:
+            ns = list(islice(_embeddable(view, self._last), EMBED_CHUNK))
+            return list(entries_of(view, ns))
+
+    def _one(self, chunk: list[Entry]) -> None:
+        import numpy as np
+
+        from consilience.index.vectors import text_hash
+        from consilience.plan.entries import embedded_text
+
+        texts = [embedded_text(e) for e in chunk]
+        hashes = [text_hash(t) for t in texts]
+        known, vectors = self._writer.reuse(hashes)
+        missing = np.flatnonzero(~known)
+        if len(missing):
+            vectors[missing] = self._embedder.embed([texts[i] for i in missing], role="passage")
+        self._writer.append([e.n for e in chunk], hashes, vectors)
+        self._embedded += len(missing)
+        self._reused += len(chunk) - len(missing)
+        self._last = chunk[-1].n
+
+
+def _late_origins(view: View, facets: FacetWriter, after: int) -> None:
+    """Blocks that the facets know already and that a later file holds too."""
+    touched = view.touched(after)
+    for start in range(0, len(touched), EMBED_CHUNK):
+        for n, sources in view.sources(touched[start : start + EMBED_CHUNK]).items():
+            for source in sources:
+                if source.origin:
+                    facets.add_origin(n, source.origin)
+
+
+def _embeddable(view: View, after: int) -> Iterator[int]:
+    wanted = (MemoryType.EPISODIC, MemoryType.SEMANTIC, MemoryType.PROCEDURAL)
+    return (b.n for b in view.scan(wanted, after=after) if b.data is not None)

@@ -1,0 +1,389 @@
+"""Files into a brain: read, split, commit in batches, supersede what changed. Embedding and indices come after."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from consilience.errors import ConsilienceError
+from consilience.ingest.discover import Found, Skipped, origin_of
+from consilience.ingest.model import Document, Passage, Skip
+from consilience.ingest.passages import split
+from consilience.ingest.readers import media_type_of, read, reader_id
+from consilience.ingest.replace import Fresh, Gone, replacements
+from consilience.ingest.report import IngestReport, Passed
+from consilience.progress import NO_PROGRESS, Progress
+from consilience.protocol import (
+    Actor,
+    Block,
+    Canonical,
+    Demotion,
+    Digest,
+    Kind,
+    Normalization,
+    Producer,
+    ProducerKind,
+    Provenance,
+    Registration,
+    Semantic,
+    Supersession,
+    build,
+    decode,
+    derivation_block,
+    format_digest,
+    record_block,
+    sha256,
+)
+from consilience.store import Registered, Store, View, Writer
+
+BATCH_PASSAGES = 4_000
+BATCH_BYTES = 16 << 20
+LABEL_CHARS = 80
+PASSAGE_KIND = Kind.FACT
+"""The one kind of every passage: identity must not depend on what a reader guessed about it."""
+
+Clock = Callable[[], datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A file read and split, ready to be committed."""
+
+    found: Found
+    data: bytes
+    digest: Digest
+    media_type: str
+    document: Document
+    passages: tuple[Passage, ...]
+
+    @property
+    def pipeline(self) -> tuple[str, str]:
+        return f"consilience/{self.document.reader}", self.document.version
+
+
+@dataclass(slots=True)
+class _Tally:
+    """Running totals; becomes the report."""
+
+    taken: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    skipped: list[Passed] = field(default_factory=list)
+    failed: list[Passed] = field(default_factory=list)
+    warnings: list[Passed] = field(default_factory=list)
+    passages: int = 0
+    blocks: int = 0
+    superseded: int = 0
+    demoted: int = 0
+    commits: int = 0
+    bytes_read: int = 0
+    snapshot: str | None = None
+
+
+class Ingest:
+    """One run of `ingest` into one store."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        actor: Actor,
+        clock: Clock,
+        progress: Progress = NO_PROGRESS,
+        waiting: Callable[[float], None] | None = None,
+    ) -> None:
+        self._store, self._actor, self._clock = store, actor, clock
+        self._progress, self._waiting = progress, waiting
+        self._tally = _Tally()
+
+    def run(
+        self, items: Iterable[Found | Skipped], *, covers: Callable[[str], bool] | None = None
+    ) -> IngestReport:
+        """Take every found file; `covers` tells which origins the given paths should still hold (for `gone`).
+
+        One failing file is reported and the rest goes on; an interrupt keeps what was committed and says so.
+        """
+        started = time.monotonic()
+        seen: set[str] = set()
+        found = self._sift(items)
+        self._progress.start("reading", sum(f.size for f in found), "B")
+        interrupted = False
+        try:
+            for batch in self._batches(found, seen):
+                self._commit(batch)
+        except KeyboardInterrupt:
+            interrupted = True
+        finally:
+            self._progress.close()
+        gone = () if interrupted or covers is None else self._gone(seen | {f.origin for f in found}, covers)
+        t = self._tally
+        return IngestReport(
+            taken=t.taken, changed=t.changed, unchanged=t.unchanged, skipped=tuple(t.skipped), failed=tuple(t.failed),
+            warnings=tuple(t.warnings), gone=gone, passages=t.passages, blocks=t.blocks, superseded=t.superseded,
+            demoted=t.demoted, commits=t.commits, bytes_read=t.bytes_read, snapshot=t.snapshot,
+            interrupted=interrupted, seconds=time.monotonic() - started,
+        )  # fmt: skip
+
+    def _sift(self, items: Iterable[Found | Skipped]) -> list[Found]:
+        found = []
+        for item in items:
+            if isinstance(item, Found):
+                found.append(item)
+            else:
+                (self._tally.failed if item.error else self._tally.skipped).append(
+                    Passed(path=item.origin, reason=item.reason)
+                )
+        return found
+
+    def _batches(self, found: Sequence[Found], seen: set[str]) -> Iterator[list[Prepared]]:
+        batch: list[Prepared] = []
+        passages = size = 0
+        for item in found:
+            prepared = self._prepare(item)
+            self._progress.advance(item.size)
+            if prepared is None:
+                continue
+            seen.add(item.origin)
+            batch.append(prepared)
+            passages += len(prepared.passages)
+            size += len(prepared.data)
+            if passages >= BATCH_PASSAGES or size >= BATCH_BYTES:
+                yield batch
+                batch, passages, size = [], 0, 0
+        if batch:
+            yield batch
+
+    def _prepare(self, item: Found) -> Prepared | None:
+        """Read and split one file, or record why not. Unchanged files stop here, before any parsing."""
+        try:
+            data = Path(item.path).read_bytes()
+        except OSError as error:
+            self._tally.failed.append(Passed(path=item.origin, reason=error.strerror or str(error)))
+            return None
+        self._tally.bytes_read += len(data)
+        digest = sha256(data)
+        media_type = media_type_of(Path(item.path).name, data)
+        if isinstance(media_type, Skip):
+            self._tally.skipped.append(Passed(path=item.origin, reason=media_type.reason))
+            return None
+        try:
+            if self._is_current(item.origin, digest, media_type):
+                self._tally.unchanged += 1
+                return None
+            document = read(data, Path(item.path).name)
+            if isinstance(document, Skip):
+                self._tally.skipped.append(Passed(path=item.origin, reason=document.reason))
+                return None
+            passages = _distinct(split(document))
+        except ConsilienceError as error:
+            self._tally.failed.append(Passed(path=item.origin, reason=error.message))
+            return None
+        self._tally.warnings.extend(Passed(path=item.origin, reason=w) for w in document.warnings)
+        return Prepared(item, data, digest, media_type, document, passages)
+
+    def _is_current(self, origin: str, digest: Digest, media_type: str) -> bool:
+        with self._store.view() as view:
+            registered = view.registered(origin)
+            return (
+                registered is not None
+                and registered.blob == digest
+                and _read_by(view, registered, media_type)
+            )
+
+    # --- one commit ---------------------------------------------------------------------------------------------
+
+    def _commit(self, batch: Sequence[Prepared]) -> None:
+        with self._store.write(self._actor, self._clock(), waiting=self._waiting) as writer:
+            before = writer.max_n
+            for prepared in batch:
+                self._one(writer, prepared)
+            added = writer.max_n - before
+        if writer.snapshot is not None:
+            self._tally.commits += 1
+            self._tally.snapshot = format_digest(writer.snapshot.digest)
+        self._tally.blocks += added
+
+    def _one(self, writer: Writer, prepared: Prepared) -> None:
+        origin = prepared.found.origin
+        old = writer.registered(origin)
+        canonical = self._register(writer, prepared)
+        ns = self._derive(writer, prepared, canonical)
+        self._tally.passages += len(ns)
+        if old is None:
+            self._tally.taken += 1
+            return
+        self._tally.changed += 1
+        self._replace(writer, prepared, old, canonical, ns)
+
+    def _register(self, writer: Writer, prepared: Prepared) -> tuple[int, Digest]:
+        ref = writer.put_content(prepared.data, prepared.media_type)
+        block = build(Canonical(blob=ref.blob, media_type=ref.media_type, size=ref.size))
+        n, _ = writer.add(block)
+        pipeline, version = prepared.pipeline
+        block_id = format_digest(block.id)
+        at = writer.at
+        writer.add(
+            record_block(Registration(block=block_id, actor=self._actor, at=at, origin=prepared.found.origin))
+        )
+        writer.add(
+            record_block(
+                Normalization(
+                    block=block_id, pipeline=pipeline, pipeline_version=version, actor=self._actor, at=at
+                )
+            )
+        )
+        return n, block.id
+
+    def _derive(self, writer: Writer, prepared: Prepared, canonical: tuple[int, Digest]) -> list[int]:
+        """Passages and their derivation records; a passage already derived from these bytes and visible gains none."""
+        canonical_n, canonical_id = canonical
+        blocks = [_passage_block(p) for p in prepared.passages]
+        added = writer.add_many(blocks)
+        ns = [n for n, _ in added]
+        known = {n for n, _ in writer.children(canonical_n)}
+        again = known & set(ns)
+        hidden = set(writer.hidden(sorted(again))) if again else set()
+        name, version = prepared.pipeline
+        producer = Producer(kind=ProducerKind.PIPELINE, id=name, version=version)
+        records = [
+            derivation_block(
+                block=block.id,
+                derived_from=[canonical_id],
+                producer=producer,
+                actor=self._actor,
+                at=writer.at,
+                locator=passage.locator.text() or None,
+            )
+            for passage, block, n in zip(prepared.passages, blocks, ns, strict=True)
+            if n not in known or n in hidden
+        ]
+        writer.add_many(records)
+        return ns
+
+    # --- what a changed file leaves behind ----------------------------------------------------------------------
+
+    def _replace(
+        self,
+        writer: Writer,
+        prepared: Prepared,
+        old: Registered,
+        canonical: tuple[int, Digest],
+        ns: Sequence[int],
+    ) -> None:
+        canonical_n, canonical_id = canonical
+        still_elsewhere = old.n != canonical_n and writer.has_other_origin(old.n, prepared.found.origin)
+        if still_elsewhere:
+            return
+        if old.n != canonical_n:
+            reason = f"{prepared.found.origin} changed"
+            writer.add(self._supersession(writer, canonical_id, old.id, reason))
+        lost = self._lost(writer, old, set(ns))
+        old_ns = {n for n, _ in writer.children(old.n)}
+        fresh = [
+            Fresh(n=n, text=p.text, position=i / max(1, len(ns)))
+            for i, (n, p) in enumerate(zip(ns, prepared.passages, strict=True))
+            if n not in old_ns or old.n == canonical_n
+        ]
+        ids = {b.n: b.id for b in writer.blocks([*(g.n for g in lost), *(f.n for f in fresh)])}
+        for each in replacements(lost, fresh):
+            if each.by is None:
+                self._tally.demoted += 1
+                reason = f"no longer in {prepared.found.origin}"
+                writer.add(
+                    record_block(
+                        Demotion(
+                            block=format_digest(ids[each.n]), actor=self._actor, at=writer.at, reason=reason
+                        )
+                    )
+                )
+            else:
+                self._tally.superseded += 1
+                reason = f"edited in {prepared.found.origin}"
+                writer.add(self._supersession(writer, ids[each.by], ids[each.n], reason))
+
+    def _lost(self, writer: Writer, old: Registered, kept: set[int]) -> list[Gone]:
+        """Visible passages of the old bytes that neither the new file nor any other current file holds."""
+        children = [n for n, _ in writer.children(old.n)]
+        candidates = [n for n in dict.fromkeys(children) if n not in kept]
+        hidden = writer.hidden(candidates)
+        elsewhere = writer.derived_from_current(candidates, besides=old.n)
+        rank = {n: i for i, n in enumerate(children)}
+        lost = [n for n in candidates if n not in hidden and n not in elsewhere]
+        out = []
+        for block in writer.blocks(lost):
+            if block.data is None:
+                continue
+            payload = decode(block.data).payload
+            if isinstance(payload, Semantic):
+                out.append(
+                    Gone(n=block.n, text=payload.statement, position=rank[block.n] / max(1, len(children)))
+                )
+        return out
+
+    def _supersession(self, writer: Writer, winner: Digest, loser: Digest, reason: str) -> Block:
+        return record_block(
+            Supersession(
+                block=format_digest(winner),
+                supersedes=format_digest(loser),
+                actor=self._actor,
+                at=writer.at,
+                reason=reason,
+            )
+        )
+
+    def _gone(self, seen: set[str], covers: Callable[[str], bool]) -> tuple[str, ...]:
+        with self._store.view() as view:
+            return tuple(sorted(o for o, _ in view.origins() if o not in seen and covers(o)))
+
+
+def _passage_block(passage: Passage) -> Block:
+    return build(Semantic(kind=PASSAGE_KIND, label=label_of(passage.text), statement=passage.text))
+
+
+def label_of(text: str) -> str:
+    """A block's label from its own text alone: its first line, cut at a word to at most 80 characters."""
+    line = " ".join(text.split("\n", 1)[0].split()) or " ".join(text.split())
+    if len(line) <= LABEL_CHARS:
+        return line or text[:LABEL_CHARS]
+    cut = line[: LABEL_CHARS - 1]
+    space = cut.rfind(" ")
+    return (cut[:space] if space > LABEL_CHARS // 2 else cut).rstrip() + "…"
+
+
+def _distinct(passages: Sequence[Passage]) -> tuple[Passage, ...]:
+    """One passage per text: a document that repeats itself derives the block once, from where it says it first."""
+    first: dict[str, Passage] = {}
+    for passage in passages:
+        first.setdefault(passage.text, passage)
+    return tuple(first.values())
+
+
+def _read_by(view: View, registered: Registered, media_type: str) -> bool:
+    """Whether the reader that takes this kind of file today is the one that made the passages."""
+    name, version = reader_id(media_type)
+    latest = None
+    for block in view.records_about(registered.n):
+        payload = decode(block.data).payload if block.data is not None else None
+        if isinstance(payload, Provenance) and isinstance(payload.record, Normalization):
+            latest = payload.record
+    return latest is not None and (latest.pipeline, latest.pipeline_version) == (
+        f"consilience/{name}",
+        version,
+    )
+
+
+def coverage_of(
+    paths: Sequence[str | Path], root: Path | None, *, include: Sequence[str] = ()
+) -> Callable[[str], bool] | None:
+    """Which origins an ingest of these paths should still find: those below a folder given, and files given by name.
+
+    None where `include` narrows a folder or a pattern was given: then a file that is not met says nothing.
+    """
+    if include or any(set(str(p)) & set("*?[") for p in paths):
+        return None
+    origins = tuple(origin_of(Path(p), root) for p in paths)
+    folders = tuple("" if o in (".", "") else o.rstrip("/") + "/" for o in origins)
+    return lambda origin: origin in origins or any(origin.startswith(f) for f in folders)

@@ -1,0 +1,318 @@
+"""Looking at one block or one brain: provenance, proof, bytes, state. Reads only; nothing is derived here."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+
+from consilience.errors import BlockNotFoundError, UsageError
+from consilience.model import Source, Value, cite
+from consilience.plan.reader import Reader
+from consilience.protocol import (
+    Canonical,
+    Demotion,
+    Derivation,
+    Digest,
+    MemoryType,
+    Normalization,
+    Provenance,
+    Record,
+    Registration,
+    Supersession,
+    decode,
+    format_digest,
+    parse_digest,
+    payload_json,
+    verify_inclusion,
+)
+from consilience.store import StoredBlock, View
+
+_PREFIX = re.compile(r"(?:sha256:)?([0-9a-f]{4,64})")
+SEVERAL = 5
+"""Candidates named when a prefix fits more than one block."""
+
+
+class RecordLine(Value, frozen=True, kw_only=True):
+    """One provenance record about a block, in words: `what` happened, by whom, when, and what else it names."""
+
+    record: str
+    what: str
+    at: str
+    actor: str
+    detail: str = ""
+
+
+class BlockReport(Value, frozen=True, kw_only=True):
+    """One block of one brain. `content` is its payload as JSON (None where the bytes are gone), `root` that of its
+    module at the snapshot, `sources` where it comes from, `records` what provenance says of it, oldest first;
+    `derived` how many blocks were made from it."""
+
+    brain: str
+    block_id: str
+    memory_type: MemoryType
+    schema_version: int | None
+    size: int | None
+    content: msgspec.Raw | None
+    resolvable: bool
+    intact: bool
+    superseded_by: str | None
+    demoted: bool
+    root: str
+    snapshot: str
+    cite: str
+    sources: tuple[Source, ...]
+    records: tuple[RecordLine, ...]
+    derived: int
+
+
+class ProofReport(Value, frozen=True, kw_only=True):
+    """An inclusion proof (RFC 9162 2.1.3) of one block into its module's root; `holds` says that it was checked."""
+
+    brain: str
+    memory_type: MemoryType
+    block_id: str
+    root: str
+    snapshot: str
+    leaf_index: int
+    tree_size: int
+    audit_path: tuple[str, ...]
+    holds: bool
+
+
+class ModuleStatus(Value, frozen=True, kw_only=True):
+    """One module at the head snapshot; `hidden` of its blocks are superseded or demoted."""
+
+    module: MemoryType
+    count: int
+    hidden: int
+    root: str
+
+
+class BrainStatus(Value, frozen=True, kw_only=True):
+    """What is here. `behind` blocks are not in the lexical index yet, `unembedded` have no vector; `healthy` means
+    nothing needs to be done; `advice` says what to do where something does."""
+
+    brain: str
+    path: Path
+    snapshot: str | None
+    changed_at: str | None
+    changed_by: str | None
+    snapshots: int
+    modules: tuple[ModuleStatus, ...]
+    files: int
+    behind: int
+    unembedded: int
+    model: str | None
+    languages: tuple[tuple[str, int], ...]
+    floor: bool
+    disk_bytes: int
+    healthy: bool
+    advice: tuple[str, ...]
+
+    @property
+    def blocks(self) -> int:
+        return sum(m.count for m in self.modules)
+
+
+def resolve(view: View, id_or_prefix: str) -> Digest:
+    """The one block that an id, or the first hex digits of one, names.
+
+    Raises UsageError for text that is no id or names several blocks, BlockNotFoundError for none.
+    """
+    match = _PREFIX.fullmatch(id_or_prefix.strip().lower())
+    if match is None:
+        raise UsageError(
+            f"{id_or_prefix!r} is not a block id",
+            hint="an id is sha256: and 64 hex digits; its first four or more do",
+        )
+    digits = match.group(1)
+    found = (
+        [parse_digest(f"sha256:{digits}")]
+        if len(digits) == 64
+        else view.find_prefix(digits, limit=SEVERAL + 1)
+    )
+    if len(found) > 1:
+        some = ", ".join(format_digest(d)[7:23] for d in found[:SEVERAL])
+        raise UsageError(f"{digits!r} fits several blocks: {some}", hint="give more digits")
+    if not found or found[0] not in view.ordinals(found):
+        raise BlockNotFoundError(
+            f"no block {id_or_prefix} in this brain",
+            hint="`search` shows the ids of matches; --brain names another brain",
+        )
+    return found[0]
+
+
+def _stored(view: View, block_id: Digest) -> StoredBlock:
+    return view.blocks([view.ordinals([block_id])[block_id]])[0]
+
+
+def inspect_block(view: View, brain: str, id_or_prefix: str) -> BlockReport:
+    """Everything this brain knows of one block."""
+    block = _stored(view, resolve(view, id_or_prefix))
+    hidden = view.hidden([block.n]).get(block.n)
+    root = _root(view, block.memory_type)
+    block_id = format_digest(block.id)
+    after = hidden.superseded_by if hidden is not None else None
+    return BlockReport(
+        brain=brain,
+        block_id=block_id,
+        memory_type=block.memory_type,
+        schema_version=decode(block.data).schema_version if block.data is not None and block.intact else None,
+        size=len(block.data) if block.data is not None else None,
+        content=msgspec.Raw(payload_json(block.data)) if block.data is not None and block.intact else None,
+        resolvable=block.data is not None,
+        intact=block.intact,
+        superseded_by=format_digest(after) if after is not None else None,
+        demoted=hidden.demoted if hidden is not None else False,
+        root=root,
+        snapshot=_snapshot(view),
+        cite=cite(brain, block.memory_type, block_id, root),
+        sources=view.sources([block.n]).get(block.n, ()),
+        records=tuple(_line(r) for r in view.records_about(block.n)),
+        derived=len({n for n, _ in view.children(block.n)}),
+    )
+
+
+def _line(stored: StoredBlock) -> RecordLine:
+    record_id = format_digest(stored.id)
+    if stored.data is None or not stored.intact:
+        return RecordLine(record=record_id, what="unreadable record", at="", actor="", detail="run `verify`")
+    payload = decode(stored.data).payload
+    assert isinstance(payload, Provenance)
+    record = payload.record
+    what, detail = _words(record)
+    return RecordLine(record=record_id, what=what, at=record.at, actor=record.actor.id, detail=detail)
+
+
+def _words(record: Record) -> tuple[str, str]:
+    match record:
+        case Registration():
+            return "registered", f"from {record.origin}" if record.origin else ""
+        case Normalization():
+            return "read", f"by {record.pipeline} {record.pipeline_version}"
+        case Derivation():
+            return "derived", f"from {', '.join(record.derived_from)}" + (
+                f" at {record.locator}" if record.locator else ""
+            )
+        case Supersession():
+            return "superseded", f"{record.supersedes} by {record.block}" + (
+                f": {record.reason}" if record.reason else ""
+            )
+        case Demotion():
+            return "demoted", record.reason or ""
+        case _:
+            return type(record).__name__.lower(), ""
+
+
+def prove_block(view: View, brain: str, id_or_prefix: str) -> ProofReport:
+    """The inclusion proof of one block, verified by the pure function that anybody can run."""
+    block = _stored(view, resolve(view, id_or_prefix))
+    proof, root = view.prove(block.id)
+    return ProofReport(
+        brain=brain,
+        memory_type=block.memory_type,
+        block_id=format_digest(block.id),
+        root=format_digest(root),
+        snapshot=_snapshot(view),
+        leaf_index=proof.leaf_index,
+        tree_size=proof.tree_size,
+        audit_path=tuple(node.hex() for node in proof.audit_path),
+        holds=verify_inclusion(proof, root) and format_digest(root) == _root(view, block.memory_type),
+    )
+
+
+def block_bytes(view: View, id_or_prefix: str) -> bytes:
+    """A canonical block's original bytes; any other block's envelope. BlockNotFoundError where they are gone."""
+    block = _stored(view, resolve(view, id_or_prefix))
+    if block.data is None:
+        raise BlockNotFoundError(
+            f"the bytes of {format_digest(block.id)} are gone", hint="the block is still a member"
+        )
+    if block.memory_type is MemoryType.CANONICAL:
+        payload = decode(block.data).payload
+        assert isinstance(payload, Canonical)
+        return view.content(parse_digest(payload.blob))
+    return block.data
+
+
+def brain_status(reader: Reader, path: Path) -> BrainStatus:
+    """The state of one brain. Sizes are of the files in its folder now."""
+    view = reader.view
+    snapshot = view.snapshot
+    modules = tuple(
+        ModuleStatus(
+            module=m.memory_type,
+            count=m.count,
+            hidden=view.hidden_count(m.memory_type),
+            root=format_digest(m.root),
+        )
+        for m in view.modules()
+    )
+    searched = sum(m.count for m in modules if m.module not in (MemoryType.PROVENANCE, MemoryType.CANONICAL))
+    behind = searched if reader.lexical is None else max(0, view.max_n - reader.lexical.watermark)
+    vectors = reader.vectors.count if reader.vectors is not None else 0
+    wants_vectors = reader.embedder is not None
+    unembedded = max(0, searched - vectors) if wants_vectors else 0
+    advice = _advice(reader, searched, behind, unembedded)
+    languages = reader.lexical.statistics.languages if reader.lexical is not None else {}
+    return BrainStatus(
+        brain=reader.name,
+        path=path,
+        snapshot=format_digest(snapshot.digest) if snapshot is not None else None,
+        changed_at=snapshot.created_at if snapshot is not None else None,
+        changed_by=snapshot.actor.id if snapshot is not None else None,
+        snapshots=snapshot.seq if snapshot is not None else 0,
+        modules=modules,
+        files=sum(1 for _ in view.origins()),
+        behind=behind,
+        unembedded=unembedded,
+        model=reader.vectors.tag if reader.vectors is not None else None,
+        languages=tuple(sorted(languages.items(), key=lambda item: (-item[1], item[0]))),
+        floor=reader.statistics is not None and reader.statistics.noise is not None,
+        disk_bytes=_disk(path),
+        healthy=not advice,
+        advice=advice,
+    )
+
+
+def _advice(reader: Reader, searched: int, behind: int, unembedded: int) -> tuple[str, ...]:
+    out = list(reader.notes)
+    if not searched:
+        return (*out, "empty: `ingest PATH...` takes files and folders in")
+    if behind:
+        out.append(f"the lexical index is {behind:,} blocks behind: run `index`")
+    if reader.embedder_note:
+        out.append(reader.embedder_note)
+    elif unembedded:
+        out.append(f"{unembedded:,} passages have no vector yet: run `index`")
+    elif reader.statistics is None:
+        out.append("no statistics yet: run `index`")
+    elif reader.statistics.stale(searched):
+        out.append("statistics are stale: run `index`")
+    return tuple(out)
+
+
+def _disk(path: Path) -> int:
+    total = 0
+    for file in path.rglob("*"):
+        try:
+            total += file.stat().st_size if file.is_file() else 0
+        except OSError:
+            continue
+    return total
+
+
+def _root(view: View, module: MemoryType) -> str:
+    return next((format_digest(m.root) for m in view.modules() if m.memory_type is module), "")
+
+
+def _snapshot(view: View) -> str:
+    return format_digest(view.snapshot.digest) if view.snapshot is not None else ""
+
+
+__all__ = [
+    "BlockReport", "BrainStatus", "ModuleStatus", "ProofReport", "RecordLine", "block_bytes", "brain_status",
+    "inspect_block", "prove_block", "resolve",
+]  # fmt: skip

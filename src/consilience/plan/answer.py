@@ -1,0 +1,361 @@
+"""One question to one brain: understand, plan, run, fuse, measure strength, floor, verify, bundle."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from consilience.errors import QueryError
+from consilience.ingest import detect_language
+from consilience.model import SEARCHED_BY_DEFAULT, Bundle, Entry, Match, ModuleRoot, Query
+from consilience.plan import candidates, planner
+from consilience.plan.candidates import Ran, Working, entries_for
+from consilience.plan.floor import FLOOR, Features, strength
+from consilience.plan.intent import Asked, Intent, understand
+from consilience.plan.rank import Ranked, fuse_generators, lexical_weight
+from consilience.plan.reader import Reader
+from consilience.protocol import MemoryType, format_digest, payload_json, sha256
+from consilience.store import Hidden
+
+MAX_QUESTION = 1_000_000
+MOST_ROUNDS = 3
+DEEPER = 4
+RARE_SHARE = 0.002
+RARE_COUNT = 5
+"""An identifier in at most this many blocks, or this share of them, is a rare exact term."""
+
+_WORD = re.compile(r"\w")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A fused candidate, visible at the snapshot, with its strength; `exempt` ones are never withheld."""
+
+    n: int
+    score: float
+    strength: float | None
+    exempt: bool
+    features: Features | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Everything that answering one question came to know; a bundle and an explanation are two views of it."""
+
+    query: Query
+    asked: Asked
+    chosen: planner.Chosen
+    ran: tuple[Ran, ...]
+    bundle: Bundle
+    floor_applied: bool
+    best: float | None
+    best_withheld: float | None
+    actual_us: float
+
+
+def check(query: Query) -> None:
+    """Refuse a question that cannot be asked. Raises QueryError."""
+    if query.limit < 1:
+        raise QueryError(f"limit is {query.limit}", hint="ask for at least 1 match")
+    if len(query.text) > MAX_QUESTION:
+        raise QueryError(
+            f"the question has {len(query.text):,} characters", hint=f"at most {MAX_QUESTION:,} are taken"
+        )
+    if not query.text.strip():
+        raise QueryError(
+            "the question is empty", hint="say what to look for: search 'how are features deprecated'"
+        )
+    if not _WORD.search(query.text):
+        shown = query.text.strip()[:40]
+        raise QueryError(
+            f"there is no word in the question {shown!r}", hint="ask with at least one letter or digit"
+        )
+    if MemoryType.PROVENANCE in query.filters.modules:
+        raise QueryError(
+            "the provenance module is not searched",
+            hint="`block ID` shows where a block comes from; search the others",
+        )
+
+
+def modules_of(reader: Reader, query: Query) -> tuple[MemoryType, ...]:
+    """The modules a question reaches that this brain holds, in protocol order."""
+    wanted = set(query.filters.modules or SEARCHED_BY_DEFAULT)
+    return tuple(m.memory_type for m in reader.view.modules() if m.memory_type in wanted)
+
+
+def answer(reader: Reader, query: Query) -> Outcome:
+    """Ask one brain. Raises QueryError for a question that cannot be asked; everything else is in the outcome."""
+    started = time.perf_counter()
+    check(query)
+    work, chosen = begin(reader, query)
+    ran, visible = _gather(work, chosen)
+    ranked = [c for c in _measured(work, ran, visible) if c.n in visible]
+    return _conclude(work, chosen, ran, ranked, visible, started)
+
+
+def begin(reader: Reader, query: Query) -> tuple[Working, planner.Chosen]:
+    """Understand and plan; nothing is read yet that grows with the answer."""
+    asked = understand(query.text)
+    modules = modules_of(reader, query)
+    work = Working(reader=reader, query=query, asked=asked, modules=modules, lexical_query=None)
+    work.warnings.extend(reader.notes)
+    blocks = sum(reader.view.count(m) for m in modules)
+    if asked.intent is not Intent.IDENTITY:
+        _analyze(work)
+    situation = planner.situation_of(
+        reader, query, modules, work.lexical_query, blocks, filtered=work.filtered
+    )
+    chosen = planner.choose(asked, situation, reader.costs)
+    _say_what_is_missing(work, chosen)
+    return work, chosen
+
+
+def _analyze(work: Working) -> None:
+    text = work.query.text
+    language = detect_language(text)
+    languages = (language,) if language else ()
+    if work.reader.lexical is not None:
+        work.lexical_query = work.reader.lexical.analyze(text, languages=languages)
+    else:
+        from consilience.index.bm25 import MemoryIndex
+
+        work.memory = MemoryIndex(candidates.tail_entries(work))
+        work.lexical_query = work.memory.analyze(text, languages=languages)
+    if work.lexical_query.truncated:
+        work.warnings.append("the question is long: only its most selective words were searched for")
+
+
+def _say_what_is_missing(work: Working, chosen: planner.Chosen) -> None:
+    reader, s = work.reader, chosen.situation
+    if chosen.plan.steps[0].generator == "identity" or not s.blocks:
+        return
+    if not s.has_lexical:
+        work.warnings.append("no lexical index: every block was scanned; run `index`")
+    if reader.embedder_note:
+        work.warnings.append(reader.embedder_note)
+    elif reader.vectors is not None and s.embedded < s.blocks and not work.query.filters.modules:
+        share = 100 * s.embedded // max(1, s.blocks)
+        work.warnings.append(
+            f"vectors cover {s.embedded:,} of {s.blocks:,} blocks ({share}%); `index` goes on embedding"
+        )
+
+
+def _gather(work: Working, chosen: planner.Chosen) -> tuple[list[Ran], dict[int, Hidden | None]]:
+    """Run the plan, deeper where what it found is mostly invisible, until there is enough or nothing more."""
+    wanted = work.query.limit
+    factor = 1
+    for _ in range(MOST_ROUNDS):
+        ran = candidates.run(work, chosen.plan, factor)
+        ns = sorted(candidates.merge_hits([r.hits for r in ran]))
+        visible = _visible(work, ns)
+        if len(visible) >= min(wanted, len(ns)) or all(r.hits.exhausted for r in ran):
+            break
+        factor *= DEEPER
+    return ran, visible
+
+
+def _visible(work: Working, ns: Sequence[int]) -> dict[int, Hidden | None]:
+    """Of these ordinals, the members at this snapshot that may be shown, with how they are hidden where they are."""
+    view = work.reader.view
+    members = view.members(ns)
+    hidden = view.hidden(sorted(members))
+    if work.query.include_superseded or work.asked.intent is Intent.IDENTITY:
+        return {n: hidden.get(n) for n in ns if n in members}
+    return {n: None for n in ns if n in members and n not in hidden}
+
+
+def _measured(work: Working, ran: Sequence[Ran], visible: dict[int, Hidden | None]) -> list[Candidate]:
+    """Fuse the lists of visible candidates and give each its strength."""
+    if work.asked.intent is Intent.IDENTITY:
+        return [Candidate(h.n, 1.0, 1.0, True, None) for h in ran[0].hits.hits]
+    lists = [(r.step.generator, [h.n for h in r.hits.hits if h.n in visible]) for r in ran]
+    entries = {e.n: e for e in entries_for(work, sorted({n for _, ns in lists for n in ns}))}
+    coverage = _coverage(work, list(entries.values()))
+    roles = {n: e.role for n, e in entries.items()}
+    ranked = [r for r in fuse_generators(lists, coverage, roles) if r.n in entries]
+    cosine = _cosines(work, [r.n for r in ranked])
+    return [_candidate(work, r, entries[r.n], coverage, cosine) for r in ranked]
+
+
+def _candidate(
+    work: Working, ranked: Ranked, entry: Entry, coverage: dict[int, float], cosine: dict[int, float]
+) -> Candidate:
+    features = Features(n=ranked.n, coverage=coverage.get(ranked.n, 0.0), cosine=cosine.get(ranked.n))
+    statistics = work.reader.statistics
+    noise = statistics.noise if statistics is not None else None
+    value = strength(features, noise) if noise is not None else None
+    return Candidate(ranked.n, ranked.score, value, _is_exact(work, entry, features), features)
+
+
+def _coverage(work: Working, entries: Sequence[Entry]) -> dict[int, float]:
+    scorer = work.scorer()
+    if scorer is None:
+        return {}
+    return {e.n: scorer.coverage(e.text, e.context, e.language) for e in entries}
+
+
+def _cosines(work: Working, ns: Sequence[int]) -> dict[int, float]:
+    """Similarity in the brain's own model, if the plan embedded the question; absent for a block with no vector."""
+    index = work.reader.vectors
+    if index is None or work.question_vector is None or not ns:
+        return {}
+    values = index.scores(work.question_vector, ns)
+    return {n: float(v) for n, v in zip(ns, values, strict=True) if not math.isnan(float(v))}
+
+
+def _is_exact(work: Working, entry: Entry, features: Features) -> bool:
+    """A match that the floor never withholds: it holds a quoted phrase, or a rare exact term of the question."""
+    asked, lexical = work.asked, work.lexical_query
+    if asked.phrases and lexical is not None and lexical.phrases:
+        folded = " ".join(entry.text.casefold().split())
+        if any(" ".join(p.casefold().split()) in folded for p in asked.phrases):
+            return True
+    if not asked.identifiers or lexical is None:
+        return False
+    rare = _rare_words(work)
+    return bool(rare) and any(re.search(rf"(?<!\w){re.escape(w)}(?!\w)", entry.text) for w in rare)
+
+
+def _rare_words(work: Working) -> tuple[str, ...]:
+    lexical = work.lexical_query
+    assert lexical is not None
+    blocks = max(1, sum(work.reader.view.count(m) for m in work.modules))
+    most = max(RARE_COUNT, RARE_SHARE * blocks)
+    least_idf = math.log(1.0 + (blocks - most + 0.5) / (most + 0.5))
+    idf = {w.exact: w.idf for w in lexical.words if w.known}
+    return tuple(w for w in work.asked.identifiers if idf.get(w.casefold(), 0.0) >= least_idf)
+
+
+# --- floor, cut, verify ----------------------------------------------------------------------------------------------
+
+
+def _conclude(
+    work: Working,
+    chosen: planner.Chosen,
+    ran: list[Ran],
+    ranked: list[Candidate],
+    visible: dict[int, Hidden | None],
+    started: float,
+) -> Outcome:
+    query = work.query
+    applied = query.floor and any(c.strength is not None for c in ranked)
+    kept = [c for c in ranked if not applied or c.exempt or c.strength is None or c.strength >= FLOOR]
+    below = [c for c in ranked if applied and not c.exempt and c.strength is not None and c.strength < FLOOR]
+    shown = kept[: query.limit]
+    matches, dropped = _verified(work, shown, visible)
+    weights = _mean_weights(work, ran, ranked)
+    modules = [
+        m
+        for m in work.reader.view.modules()
+        if m.memory_type in work.modules or m.memory_type is MemoryType.PROVENANCE
+    ]
+    snapshot = work.reader.view.snapshot
+    elapsed = time.perf_counter() - started
+    bundle = Bundle(
+        brain=work.reader.name,
+        query=query,
+        matches=tuple(matches),
+        truncated=len(kept) > query.limit or _cut(work, ran, ranked, applied),
+        withheld=len(below),
+        verified_against=tuple(ModuleRoot(module=m.memory_type, root=format_digest(m.root)) for m in modules),
+        snapshot=format_digest(snapshot.digest) if snapshot is not None else None,
+        plan=planner.summary(chosen.plan, weights),
+        elapsed_ms=round(elapsed * 1e3, 1),
+        warnings=tuple(dict.fromkeys([*work.warnings, *(f"verification_failed: {d}" for d in dropped)])),
+        dropped=tuple(dropped),
+    )
+    return Outcome(
+        query=query,
+        asked=work.asked,
+        chosen=chosen,
+        ran=tuple(ran),
+        bundle=bundle,
+        floor_applied=applied,
+        best=max((c.strength for c in ranked if c.strength is not None), default=None),
+        best_withheld=max((c.strength for c in below if c.strength is not None), default=None),
+        actual_us=elapsed * 1e6,
+    )
+
+
+def _cut(work: Working, ran: Sequence[Ran], ranked: Sequence[Candidate], applied: bool) -> bool:
+    """Whether an index's own k cut candidates that the floor would have let through.
+
+    A list is ranked, so where its last candidate is under the floor what follows it is taken to be withheld too.
+    """
+    by_n = {c.n: c for c in ranked}
+    for each in ran:
+        if each.hits.exhausted or not each.hits.hits:
+            continue
+        last = by_n.get(each.hits.hits[-1].n)
+        if not applied or last is None or last.strength is None or last.strength >= FLOOR:
+            return True
+    return False
+
+
+def _mean_weights(work: Working, ran: Sequence[Ran], ranked: Sequence[Candidate]) -> list[float]:
+    """The weight of each generator in this question: what its best candidate was given."""
+    if len(ran) == 1:
+        return [1.0]
+    coverage = {c.n: c.features.coverage for c in ranked if c.features is not None}
+    weights = []
+    for each in ran:
+        if each.step.generator == "vectors":
+            weights.append(1.0)
+        else:
+            best = max((lexical_weight(coverage.get(h.n, 0.0)) for h in each.hits.hits), default=0.0)
+            weights.append(round(best, 3))
+    return weights
+
+
+def _verified(
+    work: Working, shown: Sequence[Candidate], visible: dict[int, Hidden | None]
+) -> tuple[list[Match], list[str]]:
+    """Hash what is about to be returned. What does not hash to its id is dropped and named (C7)."""
+    view = work.reader.view
+    ns = [c.n for c in shown]
+    blocks = {b.n: b for b in view.blocks(ns)}
+    sources = view.sources(ns, current=True)
+    roots = {m.memory_type: format_digest(m.root) for m in view.modules()}
+    from consilience.index.question import matched_words
+
+    matches: list[Match] = []
+    dropped: list[str] = []
+    top = shown[0].score if shown else 1.0
+    for candidate in shown:
+        block = blocks[candidate.n]
+        block_id = format_digest(block.id)
+        if block.data is not None and sha256(block.data) != block.id:
+            dropped.append(block_id)
+            continue
+        entry = next(iter(entries_for(work, [candidate.n])), None)
+        hidden = visible.get(candidate.n)
+        superseded_by = hidden.superseded_by if hidden is not None else None
+        where = sources.get(candidate.n, ())
+        text = entry.text if entry is not None else ""
+        words = (
+            matched_words(work.lexical_query, text, entry.language) if work.lexical_query and entry else ()
+        )
+        matches.append(
+            Match(
+                block_id=block_id,
+                memory_type=block.memory_type,
+                rank=len(matches) + 1,
+                score=candidate.score / top if top else 0.0,
+                strength=candidate.strength,
+                content=msgspec.Raw(payload_json(block.data)) if block.data is not None else None,
+                text=text,
+                title=where[0].place.headings[0] if where and where[0].place.headings else "",
+                resolvable=block.data is not None,
+                superseded_by=format_digest(superseded_by) if superseded_by is not None else None,
+                sources=tuple(where),
+                highlights=words,
+                role=entry.role if entry is not None else "prose",
+                root=roots[block.memory_type],
+            )
+        )
+    return matches, dropped

@@ -1,0 +1,228 @@
+"""Running a plan: its generators, what each found, and the tail that no index has caught up with yet."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from consilience.model import Entry, Filters, Hit, Hits, Query
+from consilience.plan.entries import INDEXED, entries_after, entries_of
+from consilience.plan.intent import Asked
+from consilience.plan.planner import Access, Plan, Step
+from consilience.plan.reader import Reader
+from consilience.protocol import Digest, MemoryType
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from consilience.index.bm25 import MemoryIndex, Scorer
+    from consilience.index.question import LexicalQuery
+
+TAIL_AT_MOST = 20_000
+"""Blocks beyond the lexical index that a question reads one by one; more than these wait for `index`."""
+
+
+@dataclass(slots=True)
+class Ran:
+    """What one generator did."""
+
+    step: Step
+    hits: Hits
+    us: float
+
+
+@dataclass(slots=True)
+class Working:
+    """One question while it is being answered; what was computed once is kept for every round."""
+
+    reader: Reader
+    query: Query
+    asked: Asked
+    modules: tuple[MemoryType, ...]
+    lexical_query: LexicalQuery | None
+    memory: MemoryIndex | None = None
+    eligible: Sequence[int] | None = None
+    question_vector: NDArray[np.float32] | None = None
+    entries: dict[int, Entry] = field(default_factory=dict)
+    tail: list[Entry] | None = None
+    warnings: list[str] = field(default_factory=list)
+    embed_us: float = 0.0
+
+    @property
+    def filtered(self) -> bool:
+        return has_filters(self.query.filters)
+
+    def scorer(self) -> Scorer | None:
+        if self.lexical_query is None:
+            return None
+        index = self.reader.lexical or self.memory
+        return index.scorer(self.lexical_query) if index is not None else None
+
+
+def has_filters(filters: Filters) -> bool:
+    """Whether anything beyond the modules bounds what is eligible."""
+    return bool(
+        filters.kinds or filters.subjects or filters.tags or filters.sources or filters.since or filters.until
+    )
+
+
+def prepare_eligible(work: Working) -> None:
+    """List the ordinals that the filters admit, once."""
+    if work.filtered and work.eligible is None and work.reader.facets is not None:
+        work.eligible = work.reader.facets.eligible(work.query.filters, work.modules)
+
+
+def run(work: Working, plan: Plan, depth_factor: int) -> list[Ran]:
+    """Run every step of a plan, `depth_factor` times as deep as planned; the tail joins the lexical list."""
+    prepare_eligible(work)
+    done = []
+    for step in plan.steps:
+        started = time.perf_counter()
+        k = step.k * depth_factor
+        match step.generator:
+            case "identity":
+                hits = _identity(work)
+            case "lexical":
+                hits = _lexical(work, step.access, k)
+            case "vectors":
+                hits = _vectors(work, step.access, k)
+            case _:
+                hits = _scan(work, k)
+        done.append(Ran(step=step, hits=hits, us=(time.perf_counter() - started) * 1e6))
+    return done
+
+
+def question_vector(work: Working) -> NDArray[np.float32]:
+    """The question in the brain's own model, embedded once."""
+    if work.question_vector is None:
+        assert work.reader.embedder is not None
+        started = time.perf_counter()
+        work.question_vector = work.reader.embedder().embed([work.query.text], role="query")[0]
+        work.embed_us = (time.perf_counter() - started) * 1e6
+    return work.question_vector
+
+
+def entries_for(work: Working, ns: Sequence[int]) -> list[Entry]:
+    """Entries of candidates, read once for a question."""
+    missing = [n for n in ns if n not in work.entries]
+    if missing:
+        work.entries.update((e.n, e) for e in entries_of(work.reader.view, missing))
+    return [work.entries[n] for n in ns if n in work.entries]
+
+
+def _identity(work: Working) -> Hits:
+    prefix = work.asked.identity or ""
+    view = work.reader.view
+    ids: list[Digest] = view.find_prefix(prefix, limit=10)
+    found = view.ordinals(ids)
+    return Hits(hits=tuple(Hit(n, 1.0) for n in sorted(found.values())), exhausted=True)
+
+
+def _lexical(work: Working, access: Access, k: int) -> Hits:
+    index, asked = work.reader.lexical, work.lexical_query
+    assert index is not None and asked is not None
+    pushed = work.eligible if access is Access.PUSHED else None
+    hits = index.search(asked, k, eligible=pushed, modules=work.modules)
+    hits = _after(work, hits) if access is Access.AFTER else hits
+    return _with_tail(work, hits, k)
+
+
+def _with_tail(work: Working, hits: Hits, k: int) -> Hits:
+    tail = tail_entries(work)
+    scorer = work.scorer()
+    if not tail or scorer is None:
+        return hits
+    scored = [Hit(e.n, s) for e in tail if (s := scorer.score(e.text, e.context, e.language)) > 0.0]
+    if not scored:
+        return hits
+    known = {h.n for h in hits.hits}
+    merged = sorted([*hits.hits, *(h for h in scored if h.n not in known)], key=lambda h: (-h.score, h.n))
+    return Hits(hits=tuple(merged[:k]), exhausted=hits.exhausted and len(merged) <= k)
+
+
+def tail_entries(work: Working) -> list[Entry]:
+    """Eligible entries that the lexical index does not cover yet; read once, bounded, said when cut."""
+    if work.tail is not None:
+        return work.tail
+    view, index = work.reader.view, work.reader.lexical
+    covered = index.watermark if index is not None else 0
+    work.tail = []
+    if covered >= view.max_n:
+        return work.tail
+    for seen, entry in enumerate(entries_after(view, covered), 1):
+        if seen > TAIL_AT_MOST:
+            work.warnings.append(
+                f"more than {TAIL_AT_MOST:,} blocks are not indexed yet and were not read; run `index`"
+            )
+            break
+        work.entries[entry.n] = entry
+        if _passes(work, entry):
+            work.tail.append(entry)
+    return work.tail
+
+
+def _passes(work: Working, entry: Entry) -> bool:
+    from consilience.index.facets import passes
+
+    return entry.module in work.modules and passes(entry, work.query.filters)
+
+
+def _vectors(work: Working, access: Access, k: int) -> Hits:
+    index = work.reader.vectors
+    assert index is not None
+    pushed = work.eligible if access is Access.PUSHED else None
+    wanted = k if access is Access.AFTER or not _bounded_modules(work) else k * 2
+    hits = index.search(question_vector(work), wanted, eligible=pushed)
+    return _after(work, hits) if access is Access.AFTER else hits
+
+
+def _bounded_modules(work: Working) -> bool:
+    return set(work.modules) != set(INDEXED)
+
+
+def _after(work: Working, hits: Hits) -> Hits:
+    """Post-filter: keep what the filters admit."""
+    eligible = work.eligible
+    if eligible is None:
+        keep = {e.n for e in entries_for(work, [h.n for h in hits.hits]) if _passes(work, e)}
+    else:
+        keep = set(eligible)
+        tail = work.tail or ()
+        keep.update(e.n for e in tail)
+    return Hits(hits=tuple(h for h in hits.hits if h.n in keep), exhausted=hits.exhausted)
+
+
+def _scan(work: Working, k: int) -> Hits:
+    """Score the eligible blocks one by one: with the index's own statistics where there is one, else with their own."""
+    if work.lexical_query is None:
+        return Hits(hits=(), exhausted=True)
+    if work.memory is not None:
+        hits = work.memory.search(work.lexical_query, k, modules=work.modules)
+        return _after(work, hits) if work.filtered else hits
+    scorer = work.scorer()
+    view = work.reader.view
+    if work.eligible is not None:
+        entries = [*entries_of(view, list(work.eligible)), *tail_entries(work)]
+    else:
+        entries = [e for e in entries_after(view, 0) if _passes(work, e)]
+    work.entries.update((e.n, e) for e in entries)
+    unique = {e.n: e for e in entries}
+    assert scorer is not None
+    scored = ((scorer.score(e.text, e.context, e.language), e.n) for e in unique.values())
+    ranked = sorted((Hit(n, s) for s, n in scored if s > 0.0), key=lambda h: (-h.score, h.n))
+    return Hits(hits=tuple(ranked[:k]), exhausted=len(ranked) <= k)
+
+
+def merge_hits(parts: Sequence[Hits]) -> set[int]:
+    """Every candidate of several lists."""
+    return {h.n for part in parts for h in part.hits}
+
+
+def deeper(step: Step, factor: int) -> Step:
+    """The same step, asked for more."""
+    return msgspec.structs.replace(step, k=step.k * factor)

@@ -1,0 +1,139 @@
+"""A block as an index sees it: its own text, and what provenance knows of where it stands."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import PurePosixPath
+
+import msgspec
+
+from consilience.errors import ConsilienceError
+from consilience.ingest import detect_language, role_of
+from consilience.model import Entry, Locator, Source
+from consilience.protocol import (
+    CatalogEntry,
+    Episodic,
+    MemoryType,
+    Payload,
+    Procedural,
+    Semantic,
+    decode,
+)
+from consilience.store import StoredBlock, View
+
+CHUNK = 512
+INDEXED = (MemoryType.CANONICAL, MemoryType.EPISODIC, MemoryType.SEMANTIC, MemoryType.PROCEDURAL)
+
+
+def entries_after(view: View, after: int) -> Iterator[Entry]:
+    """Entries of every indexable member with an ordinal above `after`, ascending, streaming."""
+    chunk: list[StoredBlock] = []
+    for block in view.scan(INDEXED, after=after):
+        chunk.append(block)
+        if len(chunk) == CHUNK:
+            yield from _entries(view, chunk)
+            chunk = []
+    if chunk:
+        yield from _entries(view, chunk)
+
+
+def entries_of(view: View, ns: Sequence[int]) -> Iterator[Entry]:
+    """Entries of the given ordinals, in the order asked; provenance and redacted blocks have none."""
+    for start in range(0, len(ns), CHUNK):
+        yield from _entries(view, view.blocks(ns[start : start + CHUNK]))
+
+
+def _entries(view: View, blocks: Sequence[StoredBlock]) -> list[Entry]:
+    sources = view.sources([b.n for b in blocks], current=True)
+    out = []
+    for block in blocks:
+        if block.data is None or block.memory_type not in INDEXED:
+            continue
+        try:
+            payload = decode(block.data).payload
+        except ConsilienceError:
+            continue  # `verify` names it; an index must not stop at it
+        out.append(entry_of(block.n, block.memory_type, payload, sources.get(block.n, ())))
+    return _with_majority_language(out)
+
+
+def entry_of(n: int, module: MemoryType, payload: Payload, sources: Sequence[Source]) -> Entry:
+    """One entry. The first source gives heading path and date; every source gives its origin."""
+    place = sources[0].place if sources else Locator()
+    text = text_of(payload) if module is not MemoryType.CANONICAL else _file_text(sources)
+    return Entry(
+        n=n,
+        module=module,
+        text=text,
+        context=context_of(place),
+        language=detect_language(text),
+        role=role_of(text, place.headings) if module is MemoryType.SEMANTIC else "prose",
+        kind=payload.kind if isinstance(payload, Semantic | CatalogEntry) else "",
+        subject=_optional(payload, "subject"),
+        tags=tuple(payload.tags) if isinstance(payload, Episodic) and payload.tags else (),
+        origins=tuple(dict.fromkeys(s.origin for s in sources if s.origin)),
+        date=payload.occurred_at if isinstance(payload, Episodic) else place.date,
+    )
+
+
+def text_of(payload: Payload) -> str:
+    """The words of a block, as they are searched, embedded and shown."""
+    match payload:
+        case Semantic():
+            stem = payload.label.rstrip("…").rstrip()
+            if " ".join(payload.statement.split()).startswith(stem):
+                return payload.statement
+            return f"{payload.label}\n{payload.statement}"
+        case Episodic():
+            parts = [payload.summary, _optional(payload, "context"), _optional(payload, "outcome")]
+            return "\n".join(p for p in parts if p)
+        case Procedural():
+            return "\n".join([payload.label, payload.goal, *(step.action for step in payload.steps)])
+        case CatalogEntry():
+            return " ".join(p for p in (_optional(payload, "scheme"), _optional(payload, "label")) if p)
+        case _:
+            return ""
+
+
+def context_of(place: Locator) -> str:
+    """Heading path as index context; kept out of the block so that the same words stay the same block."""
+    return " > ".join(place.headings)
+
+
+def embedded_text(entry: Entry) -> str:
+    """What the embedding model reads of an entry."""
+    return f"{entry.context}\n{entry.text}" if entry.context else entry.text
+
+
+def _file_text(sources: Iterable[Source]) -> str:
+    names = [PurePosixPath(s.origin).stem.replace("-", " ").replace("_", " ") for s in sources if s.origin]
+    return "\n".join(dict.fromkeys(names))
+
+
+def _optional(payload: Payload, name: str) -> str:
+    value = getattr(payload, name, None)
+    return value if isinstance(value, str) else ""
+
+
+def _with_majority_language(entries: list[Entry]) -> list[Entry]:
+    """Give entries too short to tell the language of the file they stand in, or of their neighbours."""
+    by_origin: dict[str, Counter[str]] = {}
+    overall: Counter[str] = Counter()
+    for entry in entries:
+        if entry.language:
+            overall[entry.language] += 1
+            by_origin.setdefault(entry.origins[0] if entry.origins else "", Counter())[entry.language] += 1
+    if not overall:
+        return entries
+    out = []
+    for entry in entries:
+        if not entry.language:
+            counts = by_origin.get(entry.origins[0] if entry.origins else "") or overall
+            language = min(counts, key=lambda code: (-counts[code], code))
+            entry = msgspec.structs.replace(entry, language=language)
+        out.append(entry)
+    return out
+
+
+__all__ = ["INDEXED", "context_of", "embedded_text", "entries_after", "entries_of", "entry_of", "text_of"]

@@ -1,0 +1,121 @@
+"""Why one brain answers as it does: an outcome, or a plan that did not run, as an Explanation."""
+
+from __future__ import annotations
+
+import msgspec
+
+from consilience.model import Explanation, FloorReport, IndexReport, PlanReport, Query
+from consilience.plan import planner
+from consilience.plan.answer import Outcome, answer, begin, check
+from consilience.plan.candidates import Working
+from consilience.plan.floor import FLOOR
+from consilience.plan.reader import Reader
+from consilience.protocol import format_digest
+
+
+def explain(reader: Reader, query: Query, *, analyze: bool) -> Explanation:
+    """The explanation of one question. With `analyze` it is asked, and what was measured stands beside what was
+    estimated; without, it is only planned, so the floor shows what it would compare with but withholds nothing.
+    Raises QueryError as `answer` does."""
+    check(query)
+    if analyze:
+        outcome = answer(reader, query)
+        work, _ = begin(reader, query)
+        return _explanation(work, outcome.chosen, outcome)
+    work, chosen = begin(reader, query)
+    return _explanation(work, chosen, None)
+
+
+def _explanation(work: Working, chosen: planner.Chosen, outcome: Outcome | None) -> Explanation:
+    reader = work.reader
+    snapshot = reader.view.snapshot
+    return Explanation(
+        brain=reader.name,
+        query=work.query,
+        snapshot=format_digest(snapshot.digest) if snapshot is not None else None,
+        intent=work.asked.intent.value,
+        plans=_plans(chosen, outcome),
+        indices=_indices(work, chosen),
+        statistics=_statistics(reader, chosen),
+        floor=_floor(reader, work.query, outcome),
+        analyzed=outcome is not None,
+        count=len(outcome.bundle.matches) if outcome is not None else None,
+        warnings=outcome.bundle.warnings if outcome is not None else tuple(dict.fromkeys(work.warnings)),
+    )
+
+
+def _plans(chosen: planner.Chosen, outcome: Outcome | None) -> tuple[PlanReport, ...]:
+    first = planner.report(chosen.plan, chosen=True, reason=chosen.reason)
+    if outcome is not None:
+        weights = outcome.bundle.plan.weights
+        measured = tuple(
+            msgspec.structs.replace(
+                g, weight=weight, actual_us=round(ran.us, 1), actual_rows=len(ran.hits.hits)
+            )
+            for g, ran, weight in zip(first.generators, outcome.ran, weights, strict=True)
+        )
+        first = msgspec.structs.replace(first, generators=measured, actual_us=round(outcome.actual_us, 1))
+    return (first, *(planner.report(p, chosen=False, reason=why) for p, why in chosen.rejected))
+
+
+def _indices(work: Working, chosen: planner.Chosen) -> tuple[IndexReport, ...]:
+    reader, s = work.reader, chosen.situation
+    used = {step.generator for step in chosen.plan.steps}
+    behind = max(0, reader.view.max_n - reader.lexical.watermark) if reader.lexical is not None else 0
+    lexical = IndexReport(
+        name="lexical",
+        available=s.has_lexical,
+        consulted="lexical" in used,
+        covered=s.indexed,
+        of=s.blocks,
+        detail=("the rest is read block by block" if behind else "")
+        if s.has_lexical
+        else "not built: the brain scans",
+    )
+    vectors = IndexReport(
+        name="vectors",
+        available=reader.vectors is not None,
+        consulted="vectors" in used,
+        covered=s.embedded,
+        of=s.blocks,
+        detail=reader.embedder_note or (reader.vectors.tag if reader.vectors is not None else "not built"),
+    )
+    facets = IndexReport(
+        name="facets",
+        available=s.has_facets,
+        consulted=s.eligible is not None and s.has_facets,
+        covered=reader.facets.count() if reader.facets is not None else 0,
+        of=s.blocks,
+        detail=f"about {s.eligible:,.0f} eligible" if s.eligible is not None else "no filters",
+    )
+    return lexical, vectors, facets
+
+
+def _statistics(reader: Reader, chosen: planner.Chosen) -> str:
+    statistics = reader.statistics
+    if statistics is None:
+        return "none measured: plans are pessimistic; run `index`"
+    if chosen.situation.stale:
+        now = chosen.situation.blocks
+        return f"stale: measured at {statistics.blocks:,} blocks, now {now:,}: plans are pessimistic"
+    return f"fresh: measured at {statistics.blocks:,} blocks"
+
+
+def _floor(reader: Reader, query: Query, outcome: Outcome | None) -> FloorReport:
+    noise = reader.statistics.noise if reader.statistics is not None else None
+    if noise is None:
+        detail = "no noise measured yet: nothing is withheld; run `index`"
+    elif not query.floor:
+        detail = "switched off for this question"
+    else:
+        measured = "coverage" if noise.cosine is None else "coverage and cosine"
+        detail = f"{measured} against {noise.samples} questions about other things"
+    return FloorReport(
+        applied=outcome.floor_applied if outcome is not None else noise is not None and query.floor,
+        threshold=FLOOR if noise is not None else None,
+        samples=noise.samples if noise is not None else 0,
+        best=outcome.best if outcome is not None else None,
+        best_withheld=outcome.best_withheld if outcome is not None else None,
+        withheld=outcome.bundle.withheld if outcome is not None else 0,
+        detail=detail,
+    )

@@ -1,0 +1,62 @@
+"""What kind of question this is: how it may be answered, and how much may be missed."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+
+from consilience.model import Value
+
+_IDENTITY = re.compile(r"\s*(?:sha256:)?([0-9a-f]{8,64})\s*")
+_PHRASE = re.compile(r'"([^"]+)"|“([^”]+)”|«([^»]+)»')
+_WORD = re.compile(r"\w+")
+_IDENTIFIER = re.compile(r"\w*(?:\d\w*[A-Za-z_]|[A-Za-z_]\w*\d|[a-z][A-Z]|\w_\w)\w*|__\w+__|\d{2,}")
+
+KEYWORDS_AT_MOST = 3
+"""A question of at most this many words that holds an identifier is asked for by its words."""
+
+
+class Intent(StrEnum):
+    """How a question is meant. The recall floor of each is what a plan must reach to be admissible."""
+
+    IDENTITY = "identity"
+    EXACT = "exact"
+    LEXICAL = "lexical"
+    SEMANTIC = "semantic"
+
+
+RECALL_FLOOR: dict[Intent, float] = {
+    Intent.IDENTITY: 1.0,
+    Intent.EXACT: 0.99,
+    Intent.LEXICAL: 0.90,
+    Intent.SEMANTIC: 0.90,
+}
+"""Least share of the blocks worth returning that an admissible plan is expected to reach."""
+
+
+class Asked(Value, frozen=True, kw_only=True):
+    """A question taken apart: its intent, the hex of a block id, quoted phrases, identifiers said word by word."""
+
+    intent: Intent
+    identity: str | None = None
+    phrases: tuple[str, ...] = ()
+    identifiers: tuple[str, ...] = ()
+    words: int = 0
+
+
+def understand(text: str) -> Asked:
+    """Classify a question from its text alone. Deterministic, no vocabulary, at most linear in the text."""
+    match = _IDENTITY.fullmatch(text)
+    if match is not None and (text.strip().startswith("sha256:") or len(match.group(1)) >= 12):
+        return Asked(intent=Intent.IDENTITY, identity=match.group(1), words=1)
+    phrases = tuple(next(g for g in m if g).strip() for m in _PHRASE.findall(text))
+    phrases = tuple(p for p in phrases if _WORD.search(p))
+    words = _WORD.findall(text)
+    identifiers = tuple(dict.fromkeys(w for w in words if _IDENTIFIER.fullmatch(w)))
+    if phrases:
+        intent = Intent.EXACT
+    elif len(words) == 1 or (identifiers and len(words) <= KEYWORDS_AT_MOST):
+        intent = Intent.LEXICAL
+    else:
+        intent = Intent.SEMANTIC
+    return Asked(intent=intent, phrases=phrases, identifiers=identifiers, words=len(words))

@@ -1,0 +1,97 @@
+"""Measuring a brain after it was indexed: its noise, and what its generators cost on this machine."""
+
+from __future__ import annotations
+
+import statistics as stdlib_statistics
+
+import msgspec
+
+from consilience.model import SEARCHED_BY_DEFAULT, Query
+from consilience.plan import candidates, planner
+from consilience.plan.answer import _cosines, _coverage, begin
+from consilience.plan.candidates import entries_for
+from consilience.plan.cost import CostModel
+from consilience.plan.floor import Features, measure
+from consilience.plan.questions import noise_questions
+from consilience.plan.reader import Reader
+from consilience.plan.statistics import Statistics
+from consilience.progress import NO_PROGRESS, Progress
+from consilience.store import View
+
+PROBE_DEPTH = 30
+"""Candidates a generator that count as what a noise question found."""
+
+LEAST_SCALE, MOST_SCALE = 0.1, 20.0
+
+
+def measured_blocks(view: View) -> int:
+    """Members of the modules that a question reaches by default: what statistics are about."""
+    return sum(view.count(m) for m in SEARCHED_BY_DEFAULT)
+
+
+def measure_brain(reader: Reader, progress: Progress = NO_PROGRESS) -> Statistics:
+    """Ask the brain the noise questions, without statistics or floor, and sum up what they found and cost."""
+    fresh = _without_statistics(reader)
+    blocks = measured_blocks(reader.view)
+    if reader.lexical is None or not blocks:
+        return Statistics(max_n=reader.view.max_n, blocks=blocks)
+    questions = noise_questions(reader.lexical.statistics.languages)
+    progress.start("measuring the noise floor", len(questions), "questions")
+    samples, postings = [], []
+    ratios: dict[str, list[float]] = {"lexical": [], "vectors": []}
+    for text in questions:
+        found, frequency = _probe(fresh, text, ratios)
+        samples.append(found)
+        postings.extend(frequency)
+        progress.advance()
+    progress.close()
+    tag = reader.vectors.tag if reader.vectors is not None and reader.embedder is not None else None
+    return Statistics(
+        max_n=reader.view.max_n,
+        blocks=blocks,
+        vectors=reader.vectors.count if reader.vectors is not None else 0,
+        mean_postings=stdlib_statistics.fmean(postings) if postings else 0.0,
+        noise=measure(samples, tag),
+        costs=CostModel(lexical_scale=_scale(ratios["lexical"]), vector_scale=_scale(ratios["vectors"])),
+    )
+
+
+def _probe(reader: Reader, text: str, ratios: dict[str, list[float]]) -> tuple[list[Features], list[float]]:
+    work, chosen = begin(reader, Query(text=text, limit=1))
+    if reader.vectors is not None and reader.embedder is not None:
+        candidates.question_vector(work)
+    steps = {s.generator: s for p in [chosen.plan, *(p for p, _ in chosen.rejected)] for s in p.steps}
+    ns: set[int] = set()
+    for name in ("lexical", "vectors"):
+        step = steps.get(name)
+        if step is None:
+            continue
+        shallow = msgspec.structs.replace(step, k=PROBE_DEPTH)
+        ran = candidates.run(work, planner.Plan(steps=(shallow,), us=step.us, recall=1.0), 1)[0]
+        estimated = step.us - (reader.costs.embed_query if name == "vectors" else 0.0)
+        ratios[name].append(ran.us / max(1.0, estimated))
+        ns.update(h.n for h in ran.hits.hits)
+    entries = entries_for(work, sorted(ns))
+    coverage, cosine = _coverage(work, entries), _cosines(work, [e.n for e in entries])
+    found = [Features(n=e.n, coverage=coverage.get(e.n, 0.0), cosine=cosine.get(e.n)) for e in entries]
+    blocks = chosen.situation.blocks
+    return found, [
+        _postings(w.idf, blocks) for w in work.lexical_query.words if w.known
+    ] if work.lexical_query else []
+
+
+def _postings(idf: float, blocks: int) -> float:
+    """Document frequency back from its idf."""
+    import math
+
+    return max(0.0, (blocks + 1.0) / math.exp(idf) - 0.5)
+
+
+def _scale(ratios: list[float]) -> float:
+    return round(min(MOST_SCALE, max(LEAST_SCALE, stdlib_statistics.median(ratios))), 3) if ratios else 1.0
+
+
+def _without_statistics(reader: Reader) -> Reader:
+    import dataclasses
+
+    return dataclasses.replace(reader, statistics=None, notes=())

@@ -1,0 +1,269 @@
+"""From a question to the cheapest plan that is expected to miss little enough: enumerate all, cost all, choose one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from consilience.model import GeneratorReport, PlanReport, PlanSummary, Query, Value
+from consilience.plan.cost import CostModel
+from consilience.plan.intent import RECALL_FLOOR, Asked, Intent
+from consilience.plan.reader import Reader
+from consilience.protocol import MemoryType
+
+if TYPE_CHECKING:
+    from consilience.index.question import LexicalQuery
+
+DEPTH = 100
+"""Candidates asked of each generator, at least."""
+
+PUSH_AT_MOST = 20_000
+"""Eligible ordinals that are handed to the lexical index; beyond this it answers first and is filtered after."""
+
+LEXICAL_RECALL: dict[Intent, float] = {Intent.EXACT: 0.99, Intent.LEXICAL: 0.97, Intent.SEMANTIC: 0.75}
+VECTOR_RECALL: dict[Intent, float] = {Intent.EXACT: 0.40, Intent.LEXICAL: 0.60, Intent.SEMANTIC: 0.85}
+STALE_PENALTY = 1.5
+"""How much dearer a plan is taken to be when the statistics behind its estimate are stale."""
+
+
+class Access(StrEnum):
+    """How a generator meets the filters."""
+
+    ALL = "all"
+    PUSHED = "push-down"
+    AFTER = "post-filter"
+    ROWS = "rows"
+
+
+class Step(Value, frozen=True, kw_only=True):
+    """One generator in a plan: `k` candidates asked for, `us` and `rows` as estimated."""
+
+    generator: str
+    access: Access
+    k: int
+    us: float
+    rows: float
+
+
+class Plan(Value, frozen=True, kw_only=True):
+    """Generators that run one after another, then fusion. `us` and `recall` are estimates."""
+
+    steps: tuple[Step, ...]
+    us: float
+    recall: float
+
+    @property
+    def name(self) -> str:
+        names = "+".join(s.generator for s in self.steps)
+        access = next((s.access for s in self.steps if s.access is not Access.ALL), None)
+        return names if access is None else f"{names} ({access})"
+
+
+class Situation(Value, frozen=True, kw_only=True):
+    """What planning needs to know: sizes, what is available, how selective the filters are (None: no filters)."""
+
+    blocks: int
+    indexed: int
+    embedded: int
+    postings: float
+    known_share: float
+    eligible: float | None
+    depth: int
+    stale: bool
+    has_lexical: bool
+    has_vectors: bool
+    has_facets: bool
+
+
+class Chosen(Value, frozen=True, kw_only=True):
+    """The plan that runs, and every other one with the reason it does not."""
+
+    plan: Plan
+    rejected: tuple[tuple[Plan, str], ...]
+    reason: str
+    situation: Situation
+
+
+def situation_of(
+    reader: Reader,
+    query: Query,
+    modules: Sequence[MemoryType],
+    lexical: LexicalQuery | None,
+    blocks: int,
+    *,
+    filtered: bool,
+) -> Situation:
+    """Sizes from the brain's own statistics; nothing is read that grows with the brain."""
+    facets = reader.facets
+    eligible: float | None = None
+    if filtered:
+        eligible = facets.estimate(query.filters, modules) if facets is not None else float(blocks)
+    known = [w for w in lexical.words if w.known] if lexical is not None else []
+    total = sum(w.idf for w in lexical.words) if lexical is not None else 0.0
+    statistics = reader.statistics
+    return Situation(
+        blocks=blocks,
+        indexed=reader.lexical.statistics.documents if reader.lexical is not None else 0,
+        embedded=reader.vectors.count if reader.vectors is not None else 0,
+        postings=float(len(known)) * (statistics.mean_postings if statistics is not None else blocks * 0.05),
+        known_share=sum(w.idf for w in known) / total if total else 0.0,
+        eligible=eligible,
+        depth=max(DEPTH, 2 * query.limit),
+        stale=statistics is None or statistics.stale(blocks),
+        has_lexical=reader.lexical is not None,
+        has_vectors=reader.vectors is not None and reader.embedder is not None and reader.vectors.count > 0,
+        has_facets=facets is not None,
+    )
+
+
+def choose(asked: Asked, situation: Situation, costs: CostModel) -> Chosen:
+    """The cheapest plan whose estimated recall reaches the intent's floor; where none does, the one that misses least.
+
+    Deterministic: ties go to the higher recall, then to the name.
+    """
+    plans = sorted(_plans(asked, situation, costs), key=lambda p: (p.us, -p.recall, p.name))
+    floor = RECALL_FLOOR[asked.intent]
+    admissible = [p for p in plans if p.recall >= floor]
+    if admissible:
+        best = admissible[0]
+        reason = f"cheapest of {len(admissible)} that reach recall {floor:.2f}"
+    else:
+        best = min(plans, key=lambda p: (-p.recall, p.us, p.name))
+        reason = f"no plan reaches recall {floor:.2f}; this one misses least"
+    rejected = []
+    for plan in plans:
+        if plan is best:
+            continue
+        if plan.recall < floor:
+            why = f"recall {plan.recall:.2f} is under {floor:.2f}"
+            if not admissible:
+                why = f"recall {plan.recall:.2f} is lower" if plan.recall < best.recall else "dearer"
+        else:
+            why = (
+                f"{plan.us / max(best.us, 1e-9):.1f} times as dear"
+                if plan.us > best.us * 1.05
+                else "no cheaper"
+            )
+        rejected.append((plan, why))
+    return Chosen(plan=best, rejected=tuple(rejected), reason=reason, situation=situation)
+
+
+def _plans(asked: Asked, s: Situation, costs: CostModel) -> Iterator[Plan]:
+    if asked.intent is Intent.IDENTITY:
+        yield _plan([Step(generator="identity", access=Access.ALL, k=10, us=20.0, rows=1.0)], 1.0, s, costs)
+        return
+    for access in _accesses(s):
+        lexical, vectors = _lexical(asked, s, costs, access), _vectors(asked, s, costs, access)
+        scan = _scan(asked, s, costs, access)
+        singles = [each for each in (lexical, vectors, scan) if each is not None]
+        for step, recall in singles:
+            yield _plan([step], recall, s, costs)
+        for words in (lexical, scan):
+            if words is not None and vectors is not None:
+                together = 1.0 - (1.0 - words[1]) * (1.0 - vectors[1])
+                yield _plan([words[0], vectors[0]], together, s, costs)
+
+
+def _accesses(s: Situation) -> tuple[Access, ...]:
+    if s.eligible is None:
+        return (Access.ALL,)
+    if not s.has_facets:
+        return (Access.AFTER,)
+    return (Access.PUSHED, Access.AFTER) if s.eligible <= PUSH_AT_MOST else (Access.AFTER,)
+
+
+def _lexical(asked: Asked, s: Situation, costs: CostModel, access: Access) -> tuple[Step, float] | None:
+    if not s.has_lexical:
+        return None
+    pushed = s.eligible or 0.0 if access is Access.PUSHED else 0.0
+    k, rows = _reach(s, access)
+    us = costs.lexical(s.postings, pushed=pushed) * (k / s.depth) ** 0.5
+    recall = LEXICAL_RECALL[asked.intent] * s.known_share * _overfetch(s, access, k)
+    return Step(
+        generator="lexical", access=access, k=k, us=us + _listing(s, costs, access), rows=rows
+    ), recall
+
+
+def _vectors(asked: Asked, s: Situation, costs: CostModel, access: Access) -> tuple[Step, float] | None:
+    if not s.has_vectors:
+        return None
+    scanned = min(s.eligible or 0.0, float(s.embedded)) if access is Access.PUSHED else float(s.embedded)
+    k, rows = _reach(s, access)
+    us = costs.embed_query + costs.vectors(scanned)
+    covered = min(1.0, s.embedded / max(1, s.blocks))
+    recall = VECTOR_RECALL[asked.intent] * covered * _overfetch(s, access, k)
+    return Step(
+        generator="vectors", access=access, k=k, us=us + _listing(s, costs, access), rows=rows
+    ), recall
+
+
+def _scan(asked: Asked, s: Situation, costs: CostModel, access: Access) -> tuple[Step, float] | None:
+    if access is Access.AFTER and s.has_facets:
+        return None
+    rows = s.eligible if s.eligible is not None and s.has_facets else float(s.blocks)
+    us = costs.scan(rows) + _listing(s, costs, access)
+    access = Access.ALL if s.eligible is None else Access.ROWS
+    step = Step(generator="scan", access=access, k=s.depth, us=us, rows=min(rows, float(s.depth)))
+    return step, LEXICAL_RECALL[asked.intent] * (s.known_share if s.has_lexical else 1.0)
+
+
+def _reach(s: Situation, access: Access) -> tuple[int, float]:
+    """How many candidates to ask for so that a full depth of eligible ones is expected, and how many come."""
+    if access is not Access.AFTER or s.eligible is None:
+        return s.depth, min(float(s.depth), s.eligible if s.eligible is not None else float(s.blocks))
+    share = max(s.eligible, 1.0) / max(1, s.blocks)
+    k = min(s.blocks or 1, int(s.depth / share) + 1, 50 * s.depth)
+    return max(k, s.depth), min(float(s.depth), k * share)
+
+
+def _overfetch(s: Situation, access: Access, k: int) -> float:
+    if access is not Access.AFTER or s.eligible is None:
+        return 1.0
+    expected = k * max(s.eligible, 1.0) / max(1, s.blocks)
+    return min(1.0, expected / min(float(s.depth), max(s.eligible, 1.0)))
+
+
+def _listing(s: Situation, costs: CostModel, access: Access) -> float:
+    return (
+        costs.facets(s.eligible)
+        if s.eligible is not None and access is not Access.ALL and s.has_facets
+        else 0.0
+    )
+
+
+def _plan(steps: list[Step], recall: float, s: Situation, costs: CostModel) -> Plan:
+    us = sum(step.us for step in steps) + costs.finish(min(len(steps) * s.depth, s.blocks))
+    return Plan(steps=tuple(steps), us=us * (STALE_PENALTY if s.stale else 1.0), recall=min(1.0, recall))
+
+
+def summary(plan: Plan, weights: Sequence[float]) -> PlanSummary:
+    """The short form that every answer carries."""
+    return PlanSummary(
+        name=plan.name,
+        generators=tuple(s.generator for s in plan.steps),
+        weights=tuple(weights),
+        estimated_us=round(plan.us, 1),
+        estimated_recall=round(plan.recall, 3),
+    )
+
+
+def report(plan: Plan, *, chosen: bool, reason: str) -> PlanReport:
+    """One plan as `explain` shows it, without what was measured."""
+    return PlanReport(
+        name=plan.name,
+        chosen=chosen,
+        reason=reason,
+        estimated_us=round(plan.us, 1),
+        estimated_recall=round(plan.recall, 3),
+        generators=tuple(
+            GeneratorReport(
+                name=s.generator,
+                k=s.k,
+                weight=1.0,
+                estimated_us=round(s.us, 1),
+                estimated_rows=round(s.rows, 1),
+            )
+            for s in plan.steps
+        ),
+    )

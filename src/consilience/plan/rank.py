@@ -1,0 +1,62 @@
+"""Fusing the generators of one brain: weighted reciprocal ranks (docs/decisions/0102). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from consilience.model import Value
+
+RRF_K = 60
+"""Cormack, Clarke and Buettcher, SIGIR 2009."""
+
+ROLE_FACTOR: Mapping[str, float] = {
+    "prose": 1.0,
+    "list": 1.0,
+    "table": 0.95,
+    "code": 0.85,
+    "heading": 0.7,
+    "reference": 0.6,
+    "toc": 0.5,
+    "boilerplate": 0.4,
+}
+"""What a passage's role leaves of its value: ranks down, never hides. The default is 1."""
+
+
+class Ranked(Value, frozen=True, kw_only=True):
+    """A candidate after fusion; `score` is its value over the best value of the list, in (0, 1]."""
+
+    n: int
+    score: float
+
+
+def lexical_weight(coverage: float) -> float:
+    """How loudly the lexical list speaks for one block: the square of the share of the question's words it holds.
+
+    Where the question's words are not in the brain (another language, another subject) the lexical ranking is noise
+    and weighs next to nothing; where a block holds every rare word of the question it weighs as much as a vector.
+    """
+    return min(1.0, max(0.0, coverage)) ** 2
+
+
+def fuse_generators(
+    lists: Sequence[tuple[str, Sequence[int]]],
+    coverage: Mapping[int, float],
+    roles: Mapping[int, str],
+) -> tuple[Ranked, ...]:
+    """Fuse (generator, ordinals best first) lists of one brain; ties by ordinal, so the order is total.
+
+    A list that stands alone keeps its own order apart from roles: weights only compare generators.
+    """
+    alone = sum(1 for _, ns in lists if ns) <= 1
+    values: dict[int, float] = {}
+    for generator, ns in lists:
+        for rank, n in enumerate(ns, 1):
+            weight = 1.0
+            if not alone and generator in ("lexical", "scan"):
+                weight = lexical_weight(coverage.get(n, 0.0))
+            values[n] = values.get(n, 0.0) + weight / (RRF_K + rank)
+    for n in values:
+        values[n] *= ROLE_FACTOR.get(roles.get(n, "prose"), 1.0)
+    order = sorted(values, key=lambda n: (-values[n], n))
+    top = values[order[0]] if order else 1.0
+    return tuple(Ranked(n=n, score=values[n] / top if top else 0.0) for n in order)

@@ -1,0 +1,40 @@
+"""What a question is asked of: one brain at one snapshot, with whatever indices it has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from consilience.plan.cost import CostModel
+from consilience.plan.statistics import Statistics
+from consilience.store import View
+
+if TYPE_CHECKING:
+    from consilience.embed import Embedder
+    from consilience.index.facets import FacetIndex
+    from consilience.index.lexical import LexicalIndex
+    from consilience.index.vectors import VectorIndex
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """One brain, pinned to one snapshot for the whole of a question.
+
+    An index is None where it is absent or unusable; `notes` says why. `embedder` opens the brain's own model when it
+    is first needed; None where the brain has none or it cannot be had, and `embedder_note` says why.
+    """
+
+    name: str
+    view: View
+    lexical: LexicalIndex | None = None
+    vectors: VectorIndex | None = None
+    facets: FacetIndex | None = None
+    embedder: Callable[[], Embedder] | None = None
+    embedder_note: str = ""
+    statistics: Statistics | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def costs(self) -> CostModel:
+        return self.statistics.costs if self.statistics is not None else CostModel()

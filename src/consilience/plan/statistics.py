@@ -1,0 +1,81 @@
+"""What a brain has measured of itself: counts to plan by, the noise floor, cost factors. One file in derived/."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import msgspec
+
+from consilience.files import write_atomically
+from consilience.model import Value
+from consilience.plan.cost import CostModel
+
+STATISTICS_VERSION = 1
+STALE_GROWTH = 0.2
+"""Statistics are stale once the brain has grown or shrunk by more than this share since they were measured."""
+
+FILE_NAME = "statistics.json"
+
+
+class Spread(Value, frozen=True, kw_only=True):
+    """Mean and standard deviation of a measure over the noise questions."""
+
+    mean: float
+    deviation: float
+
+    def z(self, value: float) -> float:
+        return (value - self.mean) / self.deviation
+
+
+class Noise(Value, frozen=True, kw_only=True):
+    """How well questions that have nothing to do with the brain match it.
+
+    `coverage` and `cosine` are of the best match a question finds (each measure's own best); `joint` is of the best
+    weighted z-score of one and the same block. `cosine` is None in a brain without vectors.
+    """
+
+    questions_version: int
+    samples: int
+    tag: str | None
+    coverage: Spread
+    cosine: Spread | None
+    joint: Spread
+
+
+class Statistics(Value, frozen=True, kw_only=True):
+    """Measured over the blocks up to ordinal `max_n`: `blocks` of the searched modules, `vectors` of them embedded."""
+
+    version: int = STATISTICS_VERSION
+    max_n: int = 0
+    blocks: int = 0
+    vectors: int = 0
+    mean_postings: float = 0.0
+    noise: Noise | None = None
+    costs: CostModel = CostModel()
+
+    def stale(self, blocks: int) -> bool:
+        """Whether a brain of `blocks` blocks has outgrown these figures."""
+        return abs(blocks - self.blocks) > STALE_GROWTH * max(1, self.blocks)
+
+
+def load(derived: Path) -> Statistics | None:
+    """The statistics on disk; None where there are none, or none that this version reads."""
+    try:
+        found = msgspec.json.decode((derived / FILE_NAME).read_bytes(), type=Statistics)
+    except (OSError, msgspec.DecodeError):
+        return None
+    return found if found.version == STATISTICS_VERSION else None
+
+
+def save(derived: Path, statistics: Statistics) -> None:
+    """Replace the statistics on disk, whole or not at all. Raises StorageError."""
+    write_atomically(derived / FILE_NAME, msgspec.json.encode(statistics))
+
+
+def spread(values: list[float], *, least: float) -> Spread:
+    """Mean and sample deviation; `least` bounds the deviation from below: a constant measure divides nothing."""
+    count = len(values)
+    mean = math.fsum(values) / count
+    variance = math.fsum((v - mean) ** 2 for v in values) / max(1, count - 1)
+    return Spread(mean=mean, deviation=max(math.sqrt(variance), least))
