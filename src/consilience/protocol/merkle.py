@@ -26,7 +26,17 @@ from consilience.protocol import canonical
 from consilience.protocol.fields import Count, DigestText, Wire
 from consilience.protocol.identity import DIGEST_SIZE, Digest, format_digest, parse_digest, sha256
 
-__all__ = ["EMPTY_ROOT", "LAYOUT", "Proof", "check_sorted", "prove", "root", "verify_inclusion"]
+__all__ = [
+    "EMPTY_ROOT",
+    "LAYOUT",
+    "Proof",
+    "check_sorted",
+    "leaf_hashes",
+    "prove",
+    "root",
+    "root_of_leaves",
+    "verify_inclusion",
+]
 
 LAYOUT: Final = "rfc6962-sorted/1"
 EMPTY_ROOT = sha256(b"")
@@ -46,17 +56,23 @@ def check_sorted(ids: Sequence[bytes]) -> None:
 def root(sorted_ids: Sequence[bytes]) -> Digest:
     """The root over strictly ascending raw ids (ValidationError otherwise): 2n-1 hashes."""
     check_sorted(sorted_ids)
-    if not sorted_ids:
+    return root_of_leaves(leaf_hashes(sorted_ids))
+
+
+def leaf_hashes(ids: Sequence[bytes]) -> list[bytes]:
+    """The hash of each leaf: HASH(0x00 || id). They can be kept: a leaf's hash does not depend on the others."""
+    h = _sha256
+    return [h(b"\x00" + raw).digest() for raw in ids]
+
+
+def root_of_leaves(hashes: list[bytes]) -> Digest:
+    """The root over the leaf hashes of strictly ascending ids: n-1 hashes."""
+    if not hashes:
         return EMPTY_ROOT
-    level = _leaves(sorted_ids)
+    level = hashes
     while len(level) > 1:
         level = _parents(level)
     return Digest(level[0])
-
-
-def _leaves(ids: Sequence[bytes]) -> list[bytes]:
-    h = _sha256
-    return [h(b"\x00" + raw).digest() for raw in ids]
 
 
 def _parents(level: list[bytes]) -> list[bytes]:
@@ -121,7 +137,7 @@ def prove(sorted_ids: Sequence[bytes], block_id: bytes) -> Proof:
     if index == len(sorted_ids) or sorted_ids[index] != block_id:
         raise BlockNotFoundError(f"no block sha256:{block_id.hex()} among these {len(sorted_ids)} members")
     path: list[Digest] = []
-    level, at = _leaves(sorted_ids), index
+    level, at = leaf_hashes(sorted_ids), index
     while len(level) > 1:
         sibling = at ^ 1
         if sibling < len(level):
