@@ -1,0 +1,342 @@
+"""The writer: one transaction, one commit, one snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from types import TracebackType
+from typing import Self
+
+from consilience.errors import ConsilienceError, IntegrityError, UsageError
+from consilience.protocol import (
+    Actor,
+    Block,
+    ContentRef,
+    MemoryType,
+    ModuleRef,
+    Provenance,
+    Record,
+    Snapshot,
+    canonical,
+    composition_document,
+    format_digest,
+    merkle,
+    sha256,
+    timestamp,
+)
+from consilience.protocol import snapshot as snapshots
+from consilience.store.connection import CONTENT, Closed, Connection, marks
+from consilience.store.content import INLINE_LIMIT, write_file
+from consilience.store.ledger import INSERTS, named_by, rows_of
+from consilience.store.lineage import LineageReads
+from consilience.store.reads import chunks, read_snapshots
+from consilience.store.schema import CODE, MODULES
+from consilience.store.values import ModuleState, SnapshotInfo
+from consilience.store.view import module_states
+
+__all__ = ["Writer", "seal_of"]
+
+ADD_BLOCKS = 2_000
+"""Blocks that are looked up and inserted together."""
+
+
+class Writer(LineageReads):
+    """Everything a View answers, of this transaction's own state, and the ways to change it.
+
+    A context manager, made by `Store.write`, which holds the write lock: it commits on normal exit and rolls
+    back on an exception. A commit is one snapshot whose parent is the head before it; where no membership
+    changed there is none, and `snapshot` is None.
+
+    `at`: the time of this commit, RFC 3339 seconds, later than that of the head. `base`: the head before.
+    """
+
+    def __init__(
+        self, connection: Connection, actor: Actor, now: datetime, release: Callable[[Connection], None]
+    ) -> None:
+        heads = read_snapshots(connection, "ORDER BY seq DESC LIMIT 1")
+        self.base: SnapshotInfo | None = heads[0] if heads else None
+        super().__init__(connection, self.base.seq + 1 if self.base else 1, at_head=True)
+        self.actor = actor
+        self.at = _later(now, self.base.created_at if self.base else None)
+        self.snapshot: SnapshotInfo | None = None
+        self._release: Callable[[Connection], None] | None = release
+        self._parsed = snapshots.parse(self.base.document) if self.base else None
+        self._next = max(self.base.max_n if self.base else 0, self._largest()) + 1
+        self._next_absent = min(self._db.rows("SELECT coalesce(min(n), 0) FROM absent")[0][0], 0) - 1
+        self._touched: set[MemoryType] = set()
+        self._refs: dict[MemoryType, ModuleRef] = {}
+        self._failed: ConsilienceError | None = None
+
+    def _largest(self) -> int:
+        return int(self._db.rows("SELECT coalesce(max(n), 0) FROM blocks")[0][0])
+
+    @property
+    def max_n(self) -> int:
+        return self._next - 1
+
+    @property
+    def changed(self) -> bool:
+        """Whether any membership was changed; a commit makes a snapshot unless the changes cancel out."""
+        return bool(self._touched)
+
+    # --- blocks ---------------------------------------------------------------------------------------------
+
+    def add(self, block: Block) -> tuple[int, bool]:
+        """Make a block a member: its ordinal, and whether it was not one before. See `add_many`."""
+        return self.add_many((block,))[0]
+
+    def add_many(self, blocks: Iterable[Block]) -> list[tuple[int, bool]]:
+        """Make blocks members, in order: each one's ordinal, and whether it was not one before.
+
+        Provenance records update the ledger in the same transaction; they may come before the blocks they
+        speak of, which costs more. Raises IntegrityError for bytes that do not hash to their id; the blocks
+        before them stay in the transaction."""
+        added: list[tuple[int, bool]] = []
+        for part in chunks(blocks, ADD_BLOCKS):
+            self._writing()
+            try:
+                added.extend(self._add(part))
+            except ConsilienceError as error:
+                self._fail(error)
+                raise
+        return added
+
+    def _add(self, blocks: Sequence[Block]) -> list[tuple[int, bool]]:
+        for block in blocks:
+            if sha256(block.data) != block.id:
+                raise IntegrityError(f"a block's bytes do not hash to its id {format_digest(block.id)}")
+        known = self._known([block.id for block in blocks])
+        rows, records, added, back = [], [], [], []
+        for block in blocks:
+            n, is_member = known.get(block.id, (0, False))
+            if not n:
+                n = self._next
+                self._next += 1
+                rows.append(
+                    (n, block.id, CODE[block.memory_type], self._seq, *self._db.codec.pack_block(block.data))
+                )
+                if isinstance(block.payload, Provenance):
+                    records.append((n, block.payload.record))
+            elif not is_member:
+                back.append(n)
+            known[block.id] = (n, True)
+            added.append((n, not is_member))
+            if not is_member:
+                self._touch(block.memory_type)
+        self._db.run_many(
+            "INSERT INTO blocks (n, id, type, entered, enc, data) VALUES (?, ?, ?, ?, ?, ?)", rows
+        )
+        self._come_back(back)
+        self._arrive([(row[0], row[1]) for row in rows])
+        self._note(records, {block_id: n for block_id, (n, _) in known.items()})
+        return added
+
+    def _known(self, ids: Sequence[bytes]) -> dict[bytes, tuple[int, bool]]:
+        """Ordinal and membership of the ids that are stored."""
+        found: dict[bytes, tuple[int, bool]] = {}
+        for part in chunks(ids):
+            sql = f"SELECT id, n, departed IS NULL FROM blocks WHERE id IN ({marks(part)})"
+            found.update((row[0], (row[1], bool(row[2]))) for row in self._db.rows(sql, part))
+        return found
+
+    def _touch(self, memory_type: MemoryType) -> None:
+        self._touched.add(memory_type)
+        self._refs.pop(memory_type, None)
+
+    def withdraw(self, ns: Iterable[int]) -> int:
+        """End the membership of blocks, whose bytes stay; how many were members. The record of why is the
+        caller's."""
+        self._writing()
+        gone = []
+        try:
+            for part in chunks(ns):
+                sql = f"SELECT n, type FROM blocks WHERE n IN ({marks(part)}) AND departed IS NULL"
+                gone.extend(self._db.rows(sql, part))
+            self._db.run_many("UPDATE blocks SET departed = ? WHERE n = ?", [(self._seq, n) for n, _ in gone])
+        except ConsilienceError as error:
+            self._fail(error)
+            raise
+        for _, code in gone:
+            self._touch(MODULES[code])
+        return len(gone)
+
+    def _come_back(self, ns: Sequence[int]) -> None:
+        """Blocks that had left are members again; the interval they had is kept."""
+        for n in ns:
+            entered, departed = self._db.rows("SELECT entered, departed FROM blocks WHERE n = ?", (n,))[0]
+            if departed < self._seq:
+                self._db.run(
+                    "INSERT INTO earlier (n, entered, departed) VALUES (?, ?, ?)", (n, entered, departed)
+                )
+                entered = self._seq
+            self._db.run("UPDATE blocks SET entered = ?, departed = NULL WHERE n = ?", (entered, n))
+
+    # --- the ledger -----------------------------------------------------------------------------------------
+
+    def _note(self, records: Sequence[tuple[int, Record]], known: dict[bytes, int]) -> None:
+        """Write what records say into the ledger."""
+        wanted = {digest for _, record in records for digest in named_by(record)} - known.keys()
+        if wanted:
+            for table in ("blocks", "absent"):
+                for part in chunks(wanted - known.keys()):
+                    known.update(
+                        self._db.rows(f"SELECT id, n FROM {table} WHERE id IN ({marks(part)})", part)
+                    )
+            missing = sorted(wanted - known.keys())
+            numbered = [(self._next_absent - i, digest) for i, digest in enumerate(missing)]
+            self._next_absent -= len(missing)
+            self._db.run_many("INSERT INTO absent (n, id) VALUES (?, ?)", numbered)
+            known.update((digest, n) for n, digest in numbered)
+        rows = rows_of(records, known.__getitem__)
+        for table, sql in INSERTS.items():
+            self._db.run_many(sql, getattr(rows, table))
+
+    def _arrive(self, new: Sequence[tuple[int, bytes]]) -> None:
+        """Blocks that records spoke of before they were here: the ledger learns their ordinals."""
+        if self._next_absent == -1:
+            return
+        for part in chunks(new):
+            ids = {block_id: n for n, block_id in part}
+            rows = self._db.rows(f"SELECT n, id FROM absent WHERE id IN ({marks(part)})", list(ids))
+            for absent_n, block_id in rows:
+                for table, column in _REFERENCES:
+                    self._db.run(
+                        f"UPDATE {table} SET {column} = ? WHERE {column} = ?", (ids[block_id], absent_n)
+                    )
+                self._db.run("DELETE FROM absent WHERE n = ?", (absent_n,))
+
+    # --- content --------------------------------------------------------------------------------------------
+
+    def put_content(self, data: bytes, media_type: str) -> ContentRef:
+        """Store original bytes, once, and give the reference that a block carries.
+
+        Bytes whose compressed form is over a mebibyte become a file, complete on disk before this returns;
+        one that no commit names is overwritten by the next. Raises StorageError."""
+        self._writing()
+        digest = sha256(data)
+        try:
+            if not self.has_content(digest):
+                enc, stored = self._db.codec.pack_content(data)
+                inline: bytes | None = stored
+                if len(stored) > INLINE_LIMIT:
+                    write_file(self._db.path.with_name(CONTENT), digest, enc, stored)
+                    inline = None
+                self._db.run(
+                    "INSERT INTO content (digest, size, enc, data) VALUES (?, ?, ?, ?)",
+                    (digest, len(data), enc, inline),
+                )
+        except ConsilienceError as error:
+            self._fail(error)
+            raise
+        return ContentRef(blob=format_digest(digest), media_type=media_type, size=len(data))
+
+    # --- the snapshot ---------------------------------------------------------------------------------------
+
+    def modules(self) -> tuple[ModuleState, ...]:
+        """The modules as a commit now would name them; computes the roots of those that changed."""
+        return module_states(self._next_snapshot())
+
+    def _next_snapshot(self) -> Snapshot:
+        before = {ref.memory_type: ref for ref in self._parsed.modules} if self._parsed else {}
+        for memory_type in self._touched - self._refs.keys():
+            self._refs[memory_type] = self._module_ref(memory_type, before.get(memory_type))
+        refs = {**before, **self._refs}
+        return Snapshot(
+            created_at=self.at,
+            modules=tuple(refs[m] for m in MODULES if m in refs),
+            parents=(self.base.digest,) if self.base else (),
+            labels=self._parsed.labels if self._parsed else None,
+            trust_root=self._parsed.trust_root if self._parsed else None,
+        )
+
+    def _module_ref(self, memory_type: MemoryType, before: ModuleRef | None) -> ModuleRef:
+        ids = self.sorted_ids(memory_type)
+        held = frozenset(ids) if before and before.tombstones else frozenset()
+        return ModuleRef(
+            memory_type=memory_type,
+            root=merkle.root(ids),
+            composition=sha256(composition_document(memory_type, ids)),
+            block_count=len(ids),
+            tombstones=tuple(t for t in before.tombstones if t in held) if before else (),
+        )
+
+    def _commit(self) -> SnapshotInfo | None:
+        made = None
+        following = self._next_snapshot() if self.changed else self._parsed
+        if following is not None and (self._parsed is None or following.modules != self._parsed.modules):
+            document = snapshots.document(following)
+            actor = canonical.encode_struct(self.actor)
+            made = SnapshotInfo(
+                digest=sha256(document),
+                seq=self._seq,
+                created_at=self.at,
+                parents=(self.base.digest,) if self.base else (),
+                document=document,
+                actor=self.actor,
+                max_n=self.max_n,
+            )
+            self._db.run(
+                "INSERT INTO snapshots (seq, digest, document, max_n, actor, seal) VALUES (?, ?, ?, ?, ?, ?)",
+                (made.seq, made.digest, document, made.max_n, actor, seal_of(made.digest, actor)),
+            )
+        self._db.run("COMMIT")
+        return made
+
+    # --- ending ---------------------------------------------------------------------------------------------
+
+    def _writing(self) -> None:
+        if self._failed is not None:
+            raise self._failed
+
+    def _fail(self, error: ConsilienceError) -> None:
+        """A statement failed half way through a change: the transaction can only be rolled back."""
+        if isinstance(error, (IntegrityError, UsageError)) and self._db.in_transaction:
+            return
+        self._failed = error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        release, self._release = self._release, None
+        if release is None:
+            return
+        connection = self._db
+        try:
+            if kind is None:
+                self._writing()
+                self.snapshot = self._commit()
+        finally:
+            connection.rollback()
+            self._db = Closed(connection.path)
+            release(connection)
+
+
+_REFERENCES = (
+    ("derivation", "block_n"),
+    ("derivation", "source_n"),
+    ("registration", "block_n"),
+    ("hiding", "block_n"),
+    ("hiding", "by_n"),
+    ("mention", "block_n"),
+)
+"""Where the ledger holds ordinals of blocks that records speak of."""
+
+
+def seal_of(digest: bytes, actor: bytes) -> bytes:
+    """Eight bytes that tie the actor to the snapshot, whose own document does not name one: damage shows in
+    `verify`."""
+    return sha256(digest + actor)[:8]
+
+
+def _later(now: datetime, head: str | None) -> str:
+    """`now` in the protocol's spelling, or the second after the head where a clock does not reach that."""
+    at = timestamp(now)
+    if head is None or at > head:
+        return at
+    try:
+        return timestamp(datetime.fromisoformat(head).astimezone(UTC) + timedelta(seconds=1))
+    except (ValueError, OverflowError):
+        return at
