@@ -135,9 +135,9 @@ class Chunk(NamedTuple):
 
 
 def chunks(text: str) -> Iterator[str]:
-    """The chunks of a text as they stand in it (invisible characters removed)."""
+    """The chunks of a text in NFKC (so that ligatures and wide forms are letters), invisible characters removed."""
     if not text.isascii():
-        text = unicodedata.normalize("NFC", text).translate(_INVISIBLE)
+        text = unicodedata.normalize("NFKC", text).translate(_INVISIBLE)
     for match in _CHUNK.finditer(text):
         yield match[0]
 
@@ -149,24 +149,20 @@ def _camel_parts(word: str) -> tuple[str, ...]:
     return parts if len(parts) > 1 else ()
 
 
-def _lower(word: str) -> str:
-    return word.lower() if word.isascii() else unicodedata.normalize("NFKC", word.lower()).lower()
-
-
 def split(chunk: str) -> Chunk:
     """The words of one chunk, and what the chunk is as a whole."""
     if _UNSPACED_CHUNK.match(chunk):
-        return Chunk((Word(_lower(chunk), ()),), "", "", True)
+        return Chunk((Word(chunk.lower(), ()),), "", "", True)
     if chunk.isalnum():
-        return Chunk((Word(_lower(chunk)[:MAX_TERM], _camel_parts(chunk)),), "", "", False)
+        return Chunk((Word(chunk.lower()[:MAX_TERM], _camel_parts(chunk)),), "", "", False)
     raw = _PART.findall(chunk)
-    words = tuple(Word(_lower(part)[:MAX_TERM], _camel_parts(part)) for part in raw)
+    words = tuple(Word(part.lower()[:MAX_TERM], _camel_parts(part)) for part in raw)
     if not words or (len(raw) == 1 and len(raw[0]) == len(chunk)):
         return Chunk(words, "", "", False)
     if "-".join(raw) == chunk and not any(part.isdigit() for part in raw):
         joined = "".join(word.text for word in words)
         return Chunk(words, "", joined if len(joined) <= MAX_TERM else "", False)
-    return Chunk(words, fold(_lower(chunk))[:MAX_TERM], "", False)
+    return Chunk(words, fold(chunk.lower())[:MAX_TERM], "", False)
 
 
 def grams(run: str) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ FIELDS: Final[tuple[Field, ...]] = ("terms", "exact", "context")
 K1: Final = 1.2
 B: Final = 0.75
 
-WEIGHTS: Final[dict[Field, float]] = {"terms": 1.0, "exact": 0.1, "context": 0.3}
+WEIGHTS: Final[dict[Field, float]] = {"terms": 1.0, "exact": 0.2, "context": 0.3}
 """What a match in a field counts (docs/decisions/0051)."""
 
 PHRASE_WEIGHT: Final = 1.0
@@ -36,7 +36,7 @@ def _lengths() -> list[int]:
     lengths = list(range(41))
     step = 2
     while len(lengths) < 256:
-        lengths.extend(lengths[-1] + step * (i + 1) for i in range(8))
+        lengths.extend(range(lengths[-1] + step, lengths[-1] + 8 * step + 1, step))
         step *= 2
     return lengths[:256]
 

@@ -117,13 +117,20 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("SELECT watermark FROM state").fetchone()[0]
 
 
+def _tune(connection: sqlite3.Connection) -> None:
+    """A writer's settings: derived data may lose its last commits to a power cut, never its consistency."""
+    connection.execute("PRAGMA synchronous=NORMAL")
+    connection.execute("PRAGMA secure_delete=ON")
+
+
 class FacetIndex:
-    """A reader. Thread-safe (one connection per thread); every call sees the last commit."""
+    """A reader. Thread-safe (connections are lent, one call each); every call sees the last commit."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._local = threading.local()
-        self._opened: list[sqlite3.Connection] = []
+        self._lock = threading.Lock()
+        self._idle: list[sqlite3.Connection] = []
+        self._file = self._identity()
 
     @classmethod
     def open(cls, path: Path) -> FacetIndex | None:
@@ -131,48 +138,69 @@ class FacetIndex:
         if not path.exists():
             return None
         index = cls(path)
-        try:
-            index._connection()
-        except BaseException:
-            index.close()
-            raise
-        return index
+        with index._connection():
+            return index
 
     @classmethod
     def open_for_write(cls, path: Path) -> FacetWriter:
         """The one writer. Facets that cannot be used are removed first. Raises BusyError, StorageError."""
         return FacetWriter(path)
 
-    def _connection(self) -> sqlite3.Connection:
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if connection is None:
-            with self._reading():
-                connection = _connect(self._path)
-                self._opened.append(connection)
-                _check(connection, self._path)
-            self._local.connection = connection
-        return connection
+    def _identity(self) -> tuple[int, int]:
+        try:
+            status = self._path.stat()
+        except OSError as error:
+            raise unusable(self._path, error.strerror or str(error)) from error
+        return status.st_dev, status.st_ino
 
     @contextlib.contextmanager
-    def _reading(self) -> Iterator[None]:
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        """A connection for one call: an idle one or a new one, given back afterwards unless it failed."""
+        with self._lock:
+            connection = self._idle.pop() if self._idle else None
+            file = self._file
         try:
-            yield
+            if connection is None:
+                connection = _connect(self._path)
+                _check(connection, self._path)
+            yield connection
         except (sqlite3.Error, OverflowError) as error:
+            if connection is not None:
+                connection.close()
             raise unusable(self._path, str(error)) from error
+        except BaseException:
+            if connection is not None:
+                connection.close()
+            raise
+        with self._lock:
+            keep = file == self._file
+            if keep:
+                self._idle.append(connection)
+        if not keep:
+            connection.close()
 
     def _rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[int, ...]]:
-        connection = self._connection()
-        with self._reading():
+        with self._connection() as connection:
             return connection.execute(sql, tuple(parameters)).fetchall()
 
     def close(self) -> None:
-        for connection in self._opened:
+        with self._lock:
+            idle, self._idle, self._file = self._idle, [], (-1, -1)
+        for connection in idle:
             connection.close()
-        self._opened.clear()
 
     def refresh(self) -> bool:
-        """Every call sees the last commit anyway."""
-        return False
+        """Every call sees the last commit; this notices that the file itself was replaced. True where it was.
+
+        Raises IndexUnusableError.
+        """
+        file = self._identity()
+        if file == self._file:
+            return False
+        self.close()
+        self._file = file
+        with self._connection():
+            return True
 
     @property
     def watermark(self) -> int:
@@ -182,10 +210,8 @@ class FacetIndex:
         """The ids of the values of a facet that equal one of `wanted`, ignoring case."""
         if field == "origin":
             matches = source_matcher(wanted)
-            connection = self._connection()
-            with self._reading():
-                rows = connection.execute("SELECT id, value FROM value WHERE field = 'origin'").fetchall()
-            return [number for number, value in rows if matches(value)]
+            rows = self._rows("SELECT id, value FROM value WHERE field = 'origin'")
+            return [number for number, value in rows if matches(str(value))]
         marks = ",".join("?" * len(wanted))
         sql = f"SELECT id FROM value WHERE field = ? AND folded IN ({marks})"
         return [row[0] for row in self._rows(sql, [field, *map(fold, wanted)])]
@@ -293,6 +319,7 @@ class FacetWriter:
             self._lock.release()
             raise
         self._ids: dict[tuple[str, str], int] = {}
+        self._truncate = False
 
     def _open(self) -> sqlite3.Connection:
         connection: sqlite3.Connection | None = None
@@ -300,7 +327,7 @@ class FacetWriter:
             try:
                 connection = _connect(self._path, writable=True)
                 _check(connection, self._path)
-                connection.execute("PRAGMA synchronous=NORMAL")
+                _tune(connection)
                 return connection
             except (sqlite3.Error, IndexUnusableError):
                 if connection is not None:
@@ -310,7 +337,7 @@ class FacetWriter:
         try:
             connection = _connect(self._path, writable=True)
             connection.execute("PRAGMA journal_mode=WAL")
-            connection.execute("PRAGMA synchronous=NORMAL")
+            _tune(connection)
             connection.executescript(f"BEGIN; {_SCHEMA} COMMIT;")
         except sqlite3.Error as error:
             raise StorageError(f"cannot make the facets at {self._path}: {error}") from error
@@ -346,14 +373,17 @@ class FacetWriter:
         return number
 
     def add(self, entries: Iterable[Entry]) -> int:
-        """Add entries, each ordinal once; nothing is visible before `commit`. Returns how many."""
+        """Add entries, each ordinal once; ones that are covered already are left out. Nothing is visible
+        before `commit`. Returns how many were added."""
         count = 0
         with self._writing() as connection:
             counts: dict[int, int] = {}
             months: dict[int, int] = {}
+            covered = self.watermark
             for entry in entries:
-                self._add(connection, entry, counts, months)
-                count += 1
+                if entry.n > covered:
+                    self._add(connection, entry, counts, months)
+                    count += 1
             connection.executemany(
                 "UPDATE value SET count = count + ? WHERE id = ?", [(c, i) for i, c in counts.items()]
             )
@@ -394,12 +424,38 @@ class FacetWriter:
             if done.rowcount:
                 connection.execute("UPDATE value SET count = count + 1 WHERE id = ?", (number,))
 
+    def purge(self, ns: Iterable[int]) -> int:
+        """Remove entries so that no byte of them stays, with the next `commit`. Returns how many there were."""
+        removed = 0
+        with self._writing() as connection:
+            for n in ns:
+                row = connection.execute("SELECT * FROM entry WHERE n = ?", (n,)).fetchone()
+                if row is None:
+                    continue
+                labels = connection.execute("SELECT value FROM label WHERE n = ?", (n,)).fetchall()
+                ids = [*row[1:6], *(label for (label,) in labels)]
+                connection.executemany("UPDATE value SET count = count - 1 WHERE id = ?", [(i,) for i in ids])
+                connection.execute("DELETE FROM label WHERE n = ?", (n,))
+                connection.execute("DELETE FROM entry WHERE n = ?", (n,))
+                if row[6] is not None:
+                    month = (row[6] // _MONTH,)
+                    connection.execute("UPDATE month SET count = count - 1 WHERE month = ?", month)
+                removed += 1
+            connection.execute("UPDATE state SET documents = documents - ?", (removed,))
+            connection.execute("DELETE FROM value WHERE count <= 0")
+        self._ids.clear()
+        self._truncate = self._truncate or removed > 0
+        return removed
+
     def commit(self, watermark: int) -> None:
         """Make what was added durable and visible; `watermark` is the largest ordinal covered. Raises
         StorageError."""
         with self._writing() as connection:
             connection.execute("UPDATE state SET watermark = max(watermark, ?)", (watermark,))
             connection.execute("COMMIT")
+            if self._truncate:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                self._truncate = False
 
     def close(self) -> None:
         """End writing; what was not committed is dropped."""

@@ -30,6 +30,9 @@ MAX_PHRASES: Final = 8
 COMPOUND_WEIGHT: Final = 0.5
 """What the parts of `camelCase` count beside the whole."""
 
+JOINED_WEIGHT: Final = 0.25
+"""What a hyphenated word written as one counts beside its parts."""
+
 _QUOTED: Final = re.compile(r'"([^"]*)"|“([^“”]*)”|«([^«»]*)»|„([^„“”]*)[“”]')
 
 
@@ -161,7 +164,7 @@ class _Draft:
         if chunk.whole:
             self.add(surface, (chunk.whole,), "", counts=False)
         if chunk.joined:
-            self.word(surface, chunk.joined, counts=False)
+            self.word(surface, chunk.joined, counts=False, weight=JOINED_WEIGHT)
 
 
 def _phrases(text: str) -> tuple[tuple[str, ...], ...]:

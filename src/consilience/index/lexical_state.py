@@ -1,0 +1,127 @@
+"""What the lexical index is on disk, and how one committed state of it is found.
+
+`state.json` and `engine/` (tantivy's files). A commit writes `state.json` with two states, the last one and the one
+about to be, and then commits in tantivy; how many documents tantivy holds says which of the two is true. So a kill at
+any point leaves one consistent state (docs/decisions/0052).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+import tantivy
+
+from consilience.index._files import read_json, unusable
+from consilience.index.bm25 import FIELDS, Field
+from consilience.model import Value
+
+FORMAT: Final = 1
+"""Raise it when analysis, schema or state change: an index of another format is rebuilt."""
+
+
+class LexicalStatistics(Value, frozen=True, kw_only=True):
+    """What the index holds: entries, terms per field (terms, exact, context), entries per language and per
+    module."""
+
+    documents: int = 0
+    tokens: tuple[int, int, int] = (0, 0, 0)
+    languages: dict[str, int] = msgspec.field(default_factory=dict)
+    modules: dict[str, int] = msgspec.field(default_factory=dict)
+
+
+class State(Value, frozen=True, kw_only=True):
+    watermark: int = 0
+    statistics: LexicalStatistics = LexicalStatistics()
+
+
+class StateFile(Value, frozen=True, kw_only=True):
+    format: int
+    states: tuple[State, ...]
+
+
+def schema() -> tantivy.Schema:
+    builder = tantivy.SchemaBuilder()
+    builder.add_integer_field("n", indexed=True, fast=True)
+    builder.add_text_field("module", tokenizer_name="raw", index_option="basic")
+    builder.add_text_field("terms", tokenizer_name="consilience", index_option="freq")
+    builder.add_text_field("exact", tokenizer_name="consilience", index_option="position")
+    builder.add_text_field("context", tokenizer_name="consilience", index_option="freq")
+    return builder.build()
+
+
+def open_engine(path: Path) -> tantivy.Index:
+    index = tantivy.Index.open(str(path))
+    index.config_reader("manual", 0)
+    return index
+
+
+def read_states(directory: Path) -> tuple[State, ...] | None:
+    held = read_json(directory / "state.json", StateFile)
+    if held is None:
+        if (directory / "engine").exists():
+            raise unusable(directory, "state.json is missing")
+        return None
+    if held.format != FORMAT:
+        raise unusable(directory, f"format {held.format}, this version reads {FORMAT}")
+    return held.states
+
+
+@contextlib.contextmanager
+def engine_errors(directory: Path) -> Iterator[None]:
+    """Whatever tantivy makes of damaged files, a panic in it included, becomes IndexUnusableError."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        raise unusable(directory, str(error)) from error
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise unusable(directory, f"the engine gave up ({error})") from error
+
+
+def stamp_of(directory: Path) -> tuple[int, ...]:
+    """What changes with every commit, read without opening anything."""
+    found: list[int] = []
+    for path in (directory / "state.json", directory / "engine" / "meta.json"):
+        try:
+            status = path.stat()
+        except OSError as error:
+            raise unusable(path, error.strerror or str(error)) from error
+        found += (status.st_ino, status.st_mtime_ns, status.st_size)
+    return tuple(found)
+
+
+class Snapshot(NamedTuple):
+    """One committed state: the engine's searcher and what describes it."""
+
+    searcher: tantivy.Searcher
+    state: State
+    stamp: tuple[int, ...]
+
+    @property
+    def documents(self) -> int:
+        return self.state.statistics.documents
+
+    def total_length(self, field: Field) -> int:
+        return self.state.statistics.tokens[FIELDS.index(field)]
+
+    def frequency(self, field: Field, term: str) -> int:
+        return self.searcher.doc_freq(field, term)
+
+
+def read_snapshot(directory: Path, engine: tantivy.Index) -> Snapshot:
+    """The last committed state, also while a writer commits in between. Raises IndexUnusableError."""
+    for _ in range(5):
+        stamp = stamp_of(directory)
+        engine.reload()
+        searcher = engine.searcher()
+        fitting = [
+            state for state in read_states(directory) or () if state.statistics.documents == searcher.num_docs
+        ]
+        if fitting:
+            return Snapshot(searcher, fitting[-1], stamp)
+    raise unusable(directory, "state.json describes other documents than the engine holds")

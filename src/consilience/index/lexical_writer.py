@@ -1,0 +1,193 @@
+"""The lexical index as its one writer sees it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+
+import tantivy
+
+from consilience.errors import BusyError, IndexUnusableError, StorageError
+from consilience.index._files import WriterLock, remove_tree, replace_json
+from consilience.index.analysis import analyzer
+from consilience.index.lexical import LexicalIndex
+from consilience.index.lexical_state import (
+    FORMAT,
+    LexicalStatistics,
+    State,
+    StateFile,
+    engine_errors,
+    open_engine,
+    read_snapshot,
+    read_states,
+    schema,
+)
+from consilience.model import Entry
+
+_HEAP: Final = 128_000_000
+
+
+class LexicalWriter:
+    """Adds entries and commits them. One at a time (a lock file); a context manager."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._lock = WriterLock(directory / "writer.lock")
+        self._writer: tantivy.IndexWriter | None = None
+        try:
+            self._engine, self._state = self._open()
+        except BaseException:
+            self._lock.release()
+            raise
+        self._reset()
+
+    def _open(self) -> tuple[tantivy.Index, State]:
+        with contextlib.suppress(IndexUnusableError), engine_errors(self._directory):
+            if read_states(self._directory) is not None:
+                engine = open_engine(self._directory / "engine")
+                return engine, read_snapshot(self._directory, engine).state
+        return self._create()
+
+    def _create(self) -> tuple[tantivy.Index, State]:
+        """An empty index in place of whatever is there. The state goes first, so that a kill leaves none."""
+        path = self._directory / "engine"
+        remove_tree(self._directory / "state.json")
+        remove_tree(path)
+        try:
+            path.mkdir(parents=True)
+            engine = tantivy.Index(schema(), path=str(path))
+        except (ValueError, OSError) as error:
+            raise StorageError(f"cannot make the index at {path}: {error}") from error
+        state = State()
+        replace_json(self._directory / "state.json", StateFile(format=FORMAT, states=(state,)))
+        return engine, state
+
+    def _reset(self) -> None:
+        self._tokens = [0, 0, 0]
+        self._languages: Counter[str] = Counter()
+        self._modules: Counter[str] = Counter()
+
+    @property
+    def watermark(self) -> int:
+        return self._state.watermark
+
+    @property
+    def statistics(self) -> LexicalStatistics:
+        return self._state.statistics
+
+    def _engine_writer(self) -> tantivy.IndexWriter:
+        if self._writer is None:
+            tokenizer = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()
+            self._engine.register_tokenizer("consilience", tokenizer)
+            try:
+                self._writer = self._engine.writer(_HEAP, 1)
+            except ValueError as error:
+                if "lock" in str(error).lower():
+                    raise BusyError(f"another process is writing the index at {self._directory}") from error
+                raise StorageError(f"cannot write the index at {self._directory}: {error}") from error
+        return self._writer
+
+    def add(self, entries: Iterable[Entry]) -> int:
+        """Add entries, ascending and each ordinal once; ones that are covered already are left out. Nothing is
+        visible before `commit`. Returns how many were added."""
+        writer = self._engine_writer()
+        count = 0
+        try:
+            for document in self._documents(entries):
+                writer.add_document(document)
+                count += 1
+        except ValueError as error:
+            raise StorageError(f"cannot write the index at {self._directory}: {error}") from error
+        return count
+
+    def _documents(self, entries: Iterable[Entry]) -> Iterator[tantivy.Document]:
+        for entry in entries:
+            if entry.n <= self._state.watermark:
+                continue
+            analysis = analyzer(entry.language)
+            terms, exact = analysis.analyze(entry.text)
+            context = analysis.analyze(entry.context).terms if entry.context else []
+            document = tantivy.Document()
+            document.add_integer("n", entry.n)
+            document.add_text("module", entry.module.value)
+            for position, (field, values) in enumerate(
+                (("terms", terms), ("exact", exact), ("context", context))
+            ):
+                document.add_text(field, " ".join(values))
+                self._tokens[position] += len(values)
+            self._languages[entry.language] += 1
+            self._modules[entry.module.value] += 1
+            yield document
+
+    def _next(self, watermark: int) -> State:
+        held = self._state.statistics
+        statistics = LexicalStatistics(
+            documents=held.documents + sum(self._modules.values()),
+            tokens=(
+                held.tokens[0] + self._tokens[0],
+                held.tokens[1] + self._tokens[1],
+                held.tokens[2] + self._tokens[2],
+            ),
+            languages=dict(sorted((Counter(held.languages) + self._languages).items())),
+            modules=dict(sorted((Counter(held.modules) + self._modules).items())),
+        )
+        return State(watermark=max(watermark, self._state.watermark), statistics=statistics)
+
+    def commit(self, watermark: int) -> None:
+        """Make what was added durable and visible; `watermark` is the largest ordinal covered. Raises
+        StorageError."""
+        state = self._next(watermark)
+        if state == self._state:
+            return
+        replace_json(self._directory / "state.json", StateFile(format=FORMAT, states=(self._state, state)))
+        if state.statistics.documents != self._state.statistics.documents:
+            try:
+                self._engine_writer().commit()
+            except ValueError as error:
+                raise StorageError(f"cannot write the index at {self._directory}: {error}") from error
+        self._state = state
+        self._reset()
+
+    def purge(self, ns: Sequence[int]) -> bool:
+        """Remove every byte of these entries, at once, by emptying the index if it holds one of them (True then).
+
+        The watermark falls back to 0 and the caller adds what is left: tantivy keeps deleted text in its files
+        until a merge that nobody can ask for.
+        """
+        held = LexicalIndex.open(self._directory)
+        if held is None or not held.holds_any(ns):
+            return False
+        self._finish()
+        self._engine, self._state = self._create()
+        self._reset()
+        return True
+
+    def close(self) -> None:
+        """End writing; what was not committed is dropped. Waits for merges, so that files stay few."""
+        try:
+            self._finish()
+        finally:
+            self._lock.release()
+
+    def _finish(self) -> None:
+        writer, self._writer = self._writer, None
+        if writer is None:
+            return
+        try:
+            if self._modules:
+                writer.rollback()
+            writer.wait_merging_threads()
+        except ValueError as error:
+            raise StorageError(f"cannot write the index at {self._directory}: {error}") from error
+
+    def __enter__(self) -> LexicalWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
