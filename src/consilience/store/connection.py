@@ -24,6 +24,7 @@ from consilience.store.schema import APPLICATION_ID, FORMAT
 __all__ = [
     "CONTENT",
     "DATABASE",
+    "DERIVED",
     "IN_CLAUSE",
     "Closed",
     "Connection",
@@ -34,6 +35,7 @@ __all__ = [
 
 DATABASE: Final = "brain.db"
 CONTENT: Final = "content"
+DERIVED: Final = "derived"
 
 IN_CLAUSE: Final = 500
 """Values in one `IN (...)`; SQLite before 3.32 allows 999 parameters in a statement."""
@@ -62,6 +64,8 @@ class Connection:
             return self._raw.execute(sql, parameters).fetchall()
         except sqlite3.Error as error:
             raise translated(error, self.path) from error
+        except MemoryError as error:
+            raise StorageError(f"{self.path}: out of memory", hint="close other programs") from error
 
     def row(self, sql: str, parameters: Parameters = ()) -> Row | None:
         """The first row of a query, or None."""
@@ -135,7 +139,8 @@ def open_connection(path: Path, *, writing: bool = False) -> Connection:
     """A connection to a brain.db that exists, checked to be one that this version reads.
 
     Raises CorruptStoreError, StorageError, BrainNotFoundError (another application's database),
-    ConfigurationError (a newer version's)."""
+    ConfigurationError (a newer version's).
+    """
     inode = _inode(path)
     try:
         return _opened(path, "mode=rw", writing=writing, inode=inode)
@@ -150,7 +155,8 @@ def _open_without_log(path: Path, inode: int) -> Connection:
     there.
 
     `immutable` ignores the write-ahead log: right only where there is none, and only until a writer comes, so
-    such a connection serves one view."""
+    such a connection serves one view.
+    """
     log = path.with_name(DATABASE + "-wal")
     with contextlib.suppress(OSError):
         if log.stat().st_size:

@@ -2,7 +2,8 @@
 
 A file that holds them compressed ends in `.zst`; one without holds the original itself. Files are complete
 before the transaction that names them commits; temporary ones live in `content/tmp`, which belongs to whoever
-holds the write lock."""
+holds the write lock.
+"""
 
 from __future__ import annotations
 

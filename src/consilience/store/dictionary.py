@@ -1,7 +1,8 @@
 """The compression dictionary of stored blocks, version 1 (docs/decisions/0021). Its bytes never change.
 
 Raw content in the sense of RFC 8878, section 5: bytes that a frame may refer back to. What occurs most often
-comes last."""
+comes last.
+"""
 
 from __future__ import annotations
 

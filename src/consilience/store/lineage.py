@@ -1,10 +1,12 @@
 """Questions to the ledger at one snapshot: where blocks come from, what hides them, what an origin holds now.
 
 Only records that are members at the snapshot count; a later record has a larger ordinal
-(docs/decisions/0020)."""
+(docs/decisions/0020).
+"""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
@@ -12,7 +14,7 @@ from typing import Any
 import msgspec
 
 from consilience.errors import FormatError
-from consilience.model import Locator, Source
+from consilience.model import Source
 from consilience.protocol import Digest, MemoryType, format_digest, parse_digest
 from consilience.store.connection import Row, marks
 from consilience.store.reads import BlockReads, chunks
@@ -42,6 +44,7 @@ class _RecordEnvelope(msgspec.Struct):
     payload: _RecordPayload
 
 
+_first_line = re.compile(r"L([0-9]{1,18})(?![0-9])").match
 _read_canonical = msgspec.json.Decoder(_CanonicalEnvelope).decode
 _read_record = msgspec.json.Decoder(_RecordEnvelope).decode
 
@@ -63,7 +66,8 @@ class LineageReads(BlockReads):
 
         A block is hidden where its latest supersession or demotion is newer than every registration and
         derivation of it. `superseded_by` follows successors that are superseded themselves to the last one
-        (for records that run in a circle: the last before one would come again)."""
+        (for records that run in a circle: the last before one would come again).
+        """
         asked = list(ns)
         own = self._hidden_now(asked)
         known = dict(own)
@@ -122,7 +126,8 @@ class LineageReads(BlockReads):
 
         A derivation gives one source for each origin of the block it names; a registration of the block
         itself gives that origin. With `current`, places that hold other bytes by now are left out of a block
-        that still has another one."""
+        that still has another one.
+        """
         asked = list(dict.fromkeys(ns))
         condition = "t.block_n IN ({})"
         derived = self._recorded(
@@ -219,10 +224,7 @@ class LineageReads(BlockReads):
         A block that stands twice in it, or was derived twice, comes once for each place.
         """
         rows = self._recorded("t.block_n, t.locator, t.record_n", "derivation", "t.source_n IN ({})", [n])
-        ordered = sorted(
-            (Locator.parse(loc or "").first_line or 0, record_n, block_n, loc or "")
-            for block_n, loc, record_n in rows
-        )
+        ordered = sorted((_line(loc), record_n, block_n, loc or "") for block_n, loc, record_n in rows)
         return list(dict.fromkeys((block_n, locator) for _, _, block_n, locator in ordered if block_n > 0))
 
     def derived_from_current(self, ns: Iterable[int], *, besides: int | None = None) -> set[int]:
@@ -241,15 +243,16 @@ class LineageReads(BlockReads):
         """Ordinals up to `after` of which an index that had read blocks 1 to `after` may know too little.
 
         Later records registered or derived them (or registered a file they come from), or they left or came
-        back. `after` is the `max_n` of a snapshot."""
+        back. `after` is the `max_n` of a snapshot.
+        """
         seen = self._db.rows("SELECT coalesce(max(seq), 0) FROM snapshots WHERE max_n <= ?", (after,))[0][0]
         rows = self._db.rows(
             "SELECT block_n FROM derivation WHERE record_n > :after AND record_n <= :last"
             " UNION SELECT block_n FROM registration WHERE record_n > :after AND record_n <= :last"
             " UNION SELECT d.block_n FROM registration g JOIN derivation d ON d.source_n = g.block_n"
             " WHERE g.record_n > :after AND g.record_n <= :last"
-            " UNION SELECT n FROM blocks INDEXED BY module"
-            " WHERE (entered > :seen OR departed > :seen) AND n <= :after",
+            " UNION SELECT n FROM earlier JOIN blocks USING (n) WHERE blocks.entered > :seen"
+            " UNION SELECT n FROM blocks WHERE departed > :seen",
             {"after": after, "last": self.max_n, "seen": seen},
         )
         return sorted(row[0] for row in rows if 0 < row[0] <= after)
@@ -288,6 +291,12 @@ def _end(n: int, known: dict[int, tuple[int | None, bool]]) -> int | None:
             break
         at = after
     return at
+
+
+def _line(locator: str | None) -> int:
+    """The first line that a locator names (`L120-L134 ...`), 0 where it names none."""
+    found = _first_line(locator or "")
+    return int(found[1]) if found else 0
 
 
 def _source(

@@ -74,12 +74,18 @@ class BlockReads:
     """Base of View and Writer: one connection inside a transaction, at snapshot number `seq`.
 
     `at_head`: no later snapshot is visible in this transaction, so that a member is a block without
-    `departed`."""
+    `departed`.
+    """
 
     def __init__(self, connection: Connection, seq: int, *, at_head: bool) -> None:
         self._db = connection
         self._seq = seq
         self._at_head = at_head
+
+    @property
+    def connection(self) -> Connection:
+        """For this package only."""
+        return self._db
 
     @property
     def max_n(self) -> int:
@@ -136,7 +142,8 @@ class BlockReads:
         """The blocks of these ordinals in the order asked; missing ones are absent.
 
         Bytes that no longer decode come back as they are stored, so that one damaged block fails its own hash
-        check and takes no other with it."""
+        check and takes no other with it.
+        """
         found: dict[int, StoredBlock] = {}
         for part in chunks(dict.fromkeys(ns)):
             sql = f"SELECT n, id, type, enc, data FROM blocks WHERE n IN ({marks(part)})"
@@ -199,7 +206,8 @@ class BlockReads:
         """The inclusion proof of a member (RFC 9162, 2.1.3) and the root that it leads to.
 
         Raises BlockNotFoundError where the block is not a member, IntegrityError where the stored members do
-        not make up the root that the snapshot names."""
+        not make up the root that the snapshot names.
+        """
         n = self.ordinals([block_id]).get(block_id)
         if n is None or not self.members([n]):
             raise BlockNotFoundError(f"no block {format_digest(block_id)} in {self._db.path.parent}")
@@ -224,7 +232,8 @@ class BlockReads:
         """The original bytes of a digest, hashed on the way out.
 
         Raises NotFoundError where there are none, IntegrityError where they are damaged, StorageError where
-        their file is gone."""
+        their file is gone.
+        """
         row = self._db.row("SELECT enc, data FROM content WHERE digest = ?", (digest,))
         if row is None:
             raise NotFoundError(f"no content {format_digest(digest)} in {self._db.path.parent}")

@@ -7,7 +7,8 @@ O(change).
 
 The ledger says in ordinals what the provenance records say in digests; it is written in the record's own
 transaction and can be recomputed from the records (docs/decisions/0020). `record_n` is the record's block. A
-digest that no stored block has gets a negative number in `absent`, until the block arrives."""
+digest that no stored block has gets a negative number in `absent`, until the block arrives.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from typing import Final
 
 from consilience.protocol import MemoryType
 
-__all__ = ["APPLICATION_ID", "CODE", "FORMAT", "MODULES", "SCHEMA", "expected_schema"]
+__all__ = ["APPLICATION_ID", "CODE", "FORMAT", "MODULES", "SCHEMA"]
 
 APPLICATION_ID: Final = 0x43534C42
 """`CSLB`, at byte 68 of the file: what SQLite keeps to tell applications apart."""
@@ -30,6 +31,7 @@ SCHEMA: Final = (
     "CREATE TABLE blocks (n INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, type INTEGER NOT NULL,"
     " entered INTEGER NOT NULL, departed INTEGER, enc INTEGER NOT NULL, data BLOB)",
     "CREATE INDEX module ON blocks (type, id, entered, departed)",
+    "CREATE INDEX departed ON blocks (departed) WHERE departed IS NOT NULL",
     "CREATE TABLE earlier (n INTEGER NOT NULL REFERENCES blocks, entered INTEGER NOT NULL,"
     " departed INTEGER NOT NULL, PRIMARY KEY (n, entered)) WITHOUT ROWID",
     "CREATE TABLE snapshots (seq INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, document BLOB NOT NULL,"
@@ -48,10 +50,9 @@ SCHEMA: Final = (
     "CREATE INDEX hiding_by ON hiding (by_n)",
     "CREATE TABLE mention (block_n INTEGER NOT NULL, record_n INTEGER NOT NULL,"
     " PRIMARY KEY (block_n, record_n)) WITHOUT ROWID",
+    *(
+        f"CREATE INDEX {table}_record ON {table} (record_n)"
+        for table in ("derivation", "registration", "hiding", "mention")
+    ),
 )
 """`mention`: normalization, validation and removal records, which neither place nor hide a block."""
-
-
-def expected_schema() -> list[str]:
-    """What sqlite_schema holds of a sound brain.db, sorted."""
-    return sorted(SCHEMA)

@@ -64,7 +64,8 @@ class Store:
         """Make an empty brain in a folder, which may exist. It has no snapshot until the first commit.
 
         The file is complete before it has its name, so that a kill leaves no half-made brain. Raises
-        ConflictError where there is a brain.db, StorageError."""
+        ConflictError where there is a brain.db, StorageError.
+        """
         database = path / DATABASE
         temporary = path / f".{DATABASE}.{os.getpid()}.{threading.get_ident()}"
         try:
@@ -91,7 +92,8 @@ class Store:
         """Open a brain's folder.
 
         Raises BrainNotFoundError (saying what is there instead), CorruptStoreError, ConfigurationError (made
-        by a newer version), StorageError. A brain in a folder that cannot be written opens for reading."""
+        by a newer version), StorageError. A brain in a folder that cannot be written opens for reading.
+        """
         _check_present(path)
         store = cls(path, read_only=read_only)
         store._give_back(store._reader())
@@ -154,7 +156,8 @@ class Store:
 
         `now` is the commit's time, moved to a second after the head where it is not later. While another
         writer has the lock, `waiting(seconds waited so far)` is called, some times a second. Raises BusyError
-        after `timeout_s` seconds, ActorError, StorageError, CorruptStoreError."""
+        after `timeout_s` seconds, ActorError, StorageError, CorruptStoreError.
+        """
         validate_actor_id(actor.id)
         if self.read_only:
             raise UsageError(f"{self.path} was opened for reading only")

@@ -22,7 +22,8 @@ class View(LineageReads):
     """A pinned read transaction on its own connection, at one snapshot.
 
     Whatever writers commit meanwhile, every answer is of that snapshot. Use it as a context manager, from one
-    thread at a time; open one for each thread. Made by `Store.view`."""
+    thread at a time; open one for each thread. Made by `Store.view`.
+    """
 
     def __init__(
         self, connection: Connection, at: Digest | None, release: Callable[[Connection], None]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -18,15 +19,14 @@ from consilience.protocol import (
     Record,
     Snapshot,
     canonical,
-    composition_document,
     format_digest,
-    merkle,
     sha256,
     timestamp,
 )
 from consilience.protocol import snapshot as snapshots
-from consilience.store.connection import CONTENT, Closed, Connection, marks
+from consilience.store.connection import CONTENT, DERIVED, Closed, Connection, marks
 from consilience.store.content import INLINE_LIMIT, write_file
+from consilience.store.leaves import WORTH_KEEPING, Leaves
 from consilience.store.ledger import INSERTS, named_by, rows_of
 from consilience.store.lineage import LineageReads
 from consilience.store.reads import chunks, read_snapshots
@@ -63,8 +63,10 @@ class Writer(LineageReads):
         self._parsed = snapshots.parse(self.base.document) if self.base else None
         self._next = max(self.base.max_n if self.base else 0, self._largest()) + 1
         self._next_absent = min(self._db.rows("SELECT coalesce(min(n), 0) FROM absent")[0][0], 0) - 1
-        self._touched: set[MemoryType] = set()
+        self._joined: dict[MemoryType, set[bytes]] = {m: set() for m in MODULES}
+        self._left: dict[MemoryType, set[bytes]] = {m: set() for m in MODULES}
         self._refs: dict[MemoryType, ModuleRef] = {}
+        self._leaves: dict[MemoryType, Leaves] = {}
         self._failed: ConsilienceError | None = None
 
     def _largest(self) -> int:
@@ -76,8 +78,8 @@ class Writer(LineageReads):
 
     @property
     def changed(self) -> bool:
-        """Whether any membership was changed; a commit makes a snapshot unless the changes cancel out."""
-        return bool(self._touched)
+        """Whether any membership differs from the head's, so that a commit makes a snapshot."""
+        return any(self._joined.values()) or any(self._left.values())
 
     # --- blocks ---------------------------------------------------------------------------------------------
 
@@ -90,7 +92,8 @@ class Writer(LineageReads):
 
         Provenance records update the ledger in the same transaction; they may come before the blocks they
         speak of, which costs more. Raises IntegrityError for bytes that do not hash to their id; the blocks
-        before them stay in the transaction."""
+        before them stay in the transaction.
+        """
         added: list[tuple[int, bool]] = []
         for part in chunks(blocks, ADD_BLOCKS):
             self._writing()
@@ -122,7 +125,7 @@ class Writer(LineageReads):
             known[block.id] = (n, True)
             added.append((n, not is_member))
             if not is_member:
-                self._touch(block.memory_type)
+                self._move(block.memory_type, block.id, self._left, self._joined)
         self._db.run_many(
             "INSERT INTO blocks (n, id, type, entered, enc, data) VALUES (?, ?, ?, ?, ?, ?)", rows
         )
@@ -139,8 +142,18 @@ class Writer(LineageReads):
             found.update((row[0], (row[1], bool(row[2]))) for row in self._db.rows(sql, part))
         return found
 
-    def _touch(self, memory_type: MemoryType) -> None:
-        self._touched.add(memory_type)
+    def _move(
+        self,
+        memory_type: MemoryType,
+        block_id: bytes,
+        undone: dict[MemoryType, set[bytes]],
+        done: dict[MemoryType, set[bytes]],
+    ) -> None:
+        """Note a change of membership against the head; two opposite ones cancel out."""
+        if block_id in undone[memory_type]:
+            undone[memory_type].discard(block_id)
+        else:
+            done[memory_type].add(block_id)
         self._refs.pop(memory_type, None)
 
     def withdraw(self, ns: Iterable[int]) -> int:
@@ -150,14 +163,16 @@ class Writer(LineageReads):
         gone = []
         try:
             for part in chunks(ns):
-                sql = f"SELECT n, type FROM blocks WHERE n IN ({marks(part)}) AND departed IS NULL"
+                sql = f"SELECT n, type, id FROM blocks WHERE n IN ({marks(part)}) AND departed IS NULL"
                 gone.extend(self._db.rows(sql, part))
-            self._db.run_many("UPDATE blocks SET departed = ? WHERE n = ?", [(self._seq, n) for n, _ in gone])
+            self._db.run_many(
+                "UPDATE blocks SET departed = ? WHERE n = ?", [(self._seq, n) for n, _, _ in gone]
+            )
         except ConsilienceError as error:
             self._fail(error)
             raise
-        for _, code in gone:
-            self._touch(MODULES[code])
+        for _, code, block_id in gone:
+            self._move(MODULES[code], block_id, self._joined, self._left)
         return len(gone)
 
     def _come_back(self, ns: Sequence[int]) -> None:
@@ -211,7 +226,8 @@ class Writer(LineageReads):
         """Store original bytes, once, and give the reference that a block carries.
 
         Bytes whose compressed form is over a mebibyte become a file, complete on disk before this returns;
-        one that no commit names is overwritten by the next. Raises StorageError."""
+        one that no commit names is overwritten by the next. Raises StorageError.
+        """
         self._writing()
         digest = sha256(data)
         try:
@@ -238,8 +254,9 @@ class Writer(LineageReads):
 
     def _next_snapshot(self) -> Snapshot:
         before = {ref.memory_type: ref for ref in self._parsed.modules} if self._parsed else {}
-        for memory_type in self._touched - self._refs.keys():
-            self._refs[memory_type] = self._module_ref(memory_type, before.get(memory_type))
+        for m in MODULES:
+            if m not in self._refs and (self._joined[m] or self._left[m]):
+                self._refs[m] = self._module_ref(m, before.get(m))
         refs = {**before, **self._refs}
         return Snapshot(
             created_at=self.at,
@@ -250,21 +267,24 @@ class Writer(LineageReads):
         )
 
     def _module_ref(self, memory_type: MemoryType, before: ModuleRef | None) -> ModuleRef:
-        ids = self.sorted_ids(memory_type)
-        held = frozenset(ids) if before and before.tombstones else frozenset()
-        return ModuleRef(
-            memory_type=memory_type,
-            root=merkle.root(ids),
-            composition=sha256(composition_document(memory_type, ids)),
-            block_count=len(ids),
-            tombstones=tuple(t for t in before.tombstones if t in held) if before else (),
-        )
+        joined, left = self._joined[memory_type], self._left[memory_type]
+        leaves = None
+        if before and before.block_count >= max(WORTH_KEEPING, len(joined) + len(left)):
+            kept = Leaves.load(self._leaves_folder, before)
+            leaves = kept.changed(joined, left) if kept else None
+        if leaves is None:
+            leaves = Leaves.of(memory_type, self.sorted_ids(memory_type))
+        self._leaves[memory_type] = leaves
+        return leaves.reference(tuple(t for t in before.tombstones if t not in left) if before else ())
+
+    @property
+    def _leaves_folder(self) -> Path:
+        return self._db.path.with_name(DERIVED) / "merkle"
 
     def _commit(self) -> SnapshotInfo | None:
         made = None
-        following = self._next_snapshot() if self.changed else self._parsed
-        if following is not None and (self._parsed is None or following.modules != self._parsed.modules):
-            document = snapshots.document(following)
+        if self.changed:
+            document = snapshots.document(self._next_snapshot())
             actor = canonical.encode_struct(self.actor)
             made = SnapshotInfo(
                 digest=sha256(document),
@@ -279,6 +299,9 @@ class Writer(LineageReads):
                 "INSERT INTO snapshots (seq, digest, document, max_n, actor, seal) VALUES (?, ?, ?, ?, ?, ?)",
                 (made.seq, made.digest, document, made.max_n, actor, seal_of(made.digest, actor)),
             )
+            for memory_type, leaves in self._leaves.items():
+                if len(leaves) >= WORTH_KEEPING:
+                    leaves.save(self._leaves_folder, self._refs[memory_type].root)
         self._db.run("COMMIT")
         return made
 

@@ -1,0 +1,278 @@
+"""Check everything that a brain's store holds against what it says of itself. Damage is reported, never
+raised.
+
+Steps, each on its own so that one that fails hides no other: SQLite's own check and the tables' definitions;
+the chain of snapshots; every block's bytes, membership and ledger rows (verify_blocks.py); the roots and
+composition digests of the head, or of every snapshot; every original. Not covered by any hash, and so not
+checked: free space in the database file.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from consilience.errors import ConsilienceError, CorruptStoreError
+from consilience.progress import NO_PROGRESS, Progress
+from consilience.protocol import Actor, Digest, MemoryType, format_digest, sha256
+from consilience.protocol import snapshot as snapshots
+from consilience.store.codec import DecodeError
+from consilience.store.connection import CONTENT, Connection
+from consilience.store.content import file_for, list_files, read_file
+from consilience.store.leaves import Leaves
+from consilience.store.reads import BlockReads
+from consilience.store.schema import SCHEMA
+from consilience.store.store import Store
+from consilience.store.verify_blocks import BlockCheck
+from consilience.store.view import View
+from consilience.store.writer import seal_of
+
+__all__ = ["Checked", "Problem", "VerifyReport", "verify"]
+
+MAX_PROBLEMS = 1_000
+CONTENT_ROWS = 64
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that is wrong. `what`: database, schema, snapshot, block, membership, ledger, module or
+    content."""
+
+    what: str
+    detail: str
+    module: MemoryType | None = None
+    block_id: str | None = None
+
+
+class Checked(msgspec.Struct, frozen=True, kw_only=True):
+    """How much was looked at."""
+
+    blocks: int = 0
+    records: int = 0
+    snapshots: int = 0
+    modules: int = 0
+    contents: int = 0
+
+
+class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What was checked and what is wrong: the first 1,000 problems, and how many `more`.
+
+    `orphans`: files under content/ that nothing names, left by a commit that did not happen; harmless.
+    """
+
+    checked: Checked
+    problems: tuple[Problem, ...] = ()
+    more: int = 0
+    orphans: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        return not self.problems
+
+
+def verify(
+    target: Path | View, progress: Progress = NO_PROGRESS, *, every_snapshot: bool = False
+) -> VerifyReport:
+    """Check a brain's folder, or what a view of its head sees.
+
+    `every_snapshot` recomputes the roots of all snapshots, not only the head's: O(members) each. Raises only
+    where there is no brain to look at (BrainNotFoundError), it is a newer version's (ConfigurationError), or
+    the disk fails.
+    """
+    if isinstance(target, View):
+        return _Verification(target, progress, every_snapshot).run()
+    try:
+        with Store.open(target, read_only=True) as store, store.view() as view:
+            return _Verification(view, progress, every_snapshot).run()
+    except CorruptStoreError as error:
+        return VerifyReport(checked=Checked(), problems=(Problem(what="database", detail=error.message),))
+
+
+class _Verification:
+    """One run: the steps, and what they found."""
+
+    def __init__(self, view: View, progress: Progress, every_snapshot: bool) -> None:
+        self._view = view
+        self._db: Connection = view.connection
+        self._progress = progress
+        self._every_snapshot = every_snapshot
+        self._problems: list[Problem] = []
+        self._more = 0
+        self._orphans: tuple[str, ...] = ()
+        self._snapshots: list[tuple[int, snapshots.Snapshot]] = []
+        self._max_n: list[int] = []
+        self._counts = dict.fromkeys(Checked.__struct_fields__, 0)
+        self._blocks = BlockCheck(self._db, self._report)
+
+    def run(self) -> VerifyReport:
+        self._step("database", self._database)
+        self._step("schema", self._schema)
+        self._step("snapshot", self._chain)
+        self._progress.start("blocks", self._view.max_n, "blocks")
+        self._step("block", self._all_blocks)
+        self._step("module", self._modules)
+        self._step("content", self._contents)
+        self._progress.close()
+        self._counts.update(blocks=self._blocks.blocks, records=self._blocks.records)
+        return VerifyReport(
+            checked=Checked(**self._counts),
+            problems=tuple(self._problems),
+            more=self._more,
+            orphans=self._orphans,
+        )
+
+    def _step(self, what: str, step: Callable[[], None]) -> None:
+        """Run a step. Damaged rows can hold any type where another is expected, so any exception is a
+        finding."""
+        try:
+            step()
+        except ConsilienceError as error:
+            self._report(what, error.message)
+        except Exception as error:
+            self._report(what, f"{type(error).__name__}: {error}")
+
+    def _report(
+        self, what: str, detail: str, module: MemoryType | None = None, block_id: bytes | None = None
+    ) -> None:
+        if len(self._problems) == MAX_PROBLEMS:
+            self._more += 1
+            return
+        named = format_digest(block_id) if isinstance(block_id, bytes) and len(block_id) == 32 else None
+        self._problems.append(Problem(what=what, detail=detail, module=module, block_id=named))
+
+    # --- the file -------------------------------------------------------------------------------------------
+
+    def _database(self) -> None:
+        for (message,) in self._db.rows("PRAGMA integrity_check(100)"):
+            if message != "ok":
+                self._report("database", f"SQLite: {message}")
+
+    def _schema(self) -> None:
+        sql = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name"
+        fresh = sqlite3.connect(":memory:")
+        try:
+            for statement in SCHEMA:
+                fresh.execute(statement)
+            expected = fresh.execute(sql).fetchall()
+        finally:
+            fresh.close()
+        if self._db.rows(sql) != expected:
+            self._report("schema", "the tables are not those of this version")
+
+    # --- snapshots ------------------------------------------------------------------------------------------
+
+    def _chain(self) -> None:
+        rows = self._db.rows("SELECT seq, digest, document, max_n, actor, seal FROM snapshots ORDER BY seq")
+        previous: bytes | None = None
+        for position, (seq, digest, document, max_n, actor, seal) in enumerate(rows, 1):
+            self._counts["snapshots"] += 1
+            if seq != position:
+                self._report("snapshot", f"number {seq} stands where {position} should")
+            if sha256(document) != digest:
+                self._report("snapshot", f"snapshot {seq}: the document does not hash to its digest")
+            if seal != seal_of(digest, actor) or not _is_actor(actor):
+                self._report("snapshot", f"snapshot {seq}: who made it is damaged")
+            self._max_n.append(max_n)
+            try:
+                parsed = snapshots.parse(document)
+            except ConsilienceError as error:
+                self._report("snapshot", f"snapshot {seq}: {error.message}")
+            else:
+                self._snapshots.append((seq, parsed))
+                if previous is not None and parsed.parents[:1] != (previous,):
+                    self._report("snapshot", f"snapshot {seq}: its parent is not the snapshot before it")
+            previous = digest
+
+    # --- blocks and modules ---------------------------------------------------------------------------------
+
+    def _all_blocks(self) -> None:
+        head = self._snapshots[-1][1] if self._snapshots else None
+        tombstones = {t for ref in head.modules for t in ref.tombstones} if head else set()
+        self._blocks.run(len(self._max_n), tombstones, self._progress)
+        for seq, (said, found) in enumerate(zip(self._max_n, self._blocks.largest(), strict=True), 1):
+            if said != found:
+                self._report(
+                    "snapshot", f"snapshot {seq} says that ordinals go to {said}, they go to {found}"
+                )
+
+    def _modules(self) -> None:
+        counts = {memory_type: self._blocks.counts(memory_type) for memory_type in MemoryType}
+        for seq, snapshot in self._snapshots:
+            is_head = seq == self._snapshots[-1][0]
+            named = {ref.memory_type: ref for ref in snapshot.modules}
+            for memory_type in MemoryType:
+                count = counts[memory_type][seq]
+                ref = named.get(memory_type)
+                if count != (ref.block_count if ref else 0):
+                    said = ref.block_count if ref else "none"
+                    self._report(
+                        "module", f"snapshot {seq}: {count} members, it says {said}", module=memory_type
+                    )
+                elif ref is not None and (is_head or self._every_snapshot):
+                    self._module(seq, ref, is_head=is_head)
+
+    def _module(self, seq: int, ref: snapshots.ModuleRef, *, is_head: bool) -> None:
+        self._counts["modules"] += 1
+        memory_type = ref.memory_type
+        if is_head:
+            ids = sorted(self._blocks.members[memory_type])
+        else:
+            ids = BlockReads(self._db, seq, at_head=False).sorted_ids(memory_type)
+        found = Leaves.of(memory_type, ids).reference()
+        if found.root != ref.root:
+            detail = f"snapshot {seq}: root {format_digest(found.root)}, it says {format_digest(ref.root)}"
+            self._report("module", detail, module=memory_type)
+        elif found.composition != ref.composition:
+            self._report("module", f"snapshot {seq}: the composition digest differs", module=memory_type)
+        if missing := set(ref.tombstones) - set(ids):
+            self._report(
+                "module",
+                f"snapshot {seq}: {len(missing)} tombstones of blocks that are not members",
+                memory_type,
+            )
+
+    # --- originals ------------------------------------------------------------------------------------------
+
+    def _contents(self) -> None:
+        folder = self._db.path.with_name(CONTENT)
+        total = self._db.rows("SELECT count(*) FROM content")[0][0]
+        self._progress.start("originals", total, "files")
+        after, seen, files = 0, set(), set()
+        sql = f"SELECT rowid, digest, size, enc, data FROM content WHERE rowid > ? ORDER BY rowid LIMIT {CONTENT_ROWS}"
+        while rows := self._db.rows(sql, (after,)):
+            for _, digest, size, enc, stored in rows:
+                self._counts["contents"] += 1
+                seen.add(digest)
+                if stored is None:
+                    files.add(file_for(folder, digest, enc))
+                if problem := self._content_problem(folder, digest, size, enc, stored):
+                    self._report("content", f"original sha256:{digest.hex()}: {problem}")
+            after = rows[-1][0]
+            self._progress.advance(len(rows))
+        for digest in sorted(self._blocks.contents - seen):
+            self._report("content", f"original sha256:{digest.hex()} is named by a block and not here")
+        self._orphans = tuple(sorted(str(path) for path in list_files(folder) if path not in files))
+
+    def _content_problem(self, folder: Path, digest: Digest, size: int, enc: int, stored: Any) -> str | None:
+        try:
+            if stored is None:
+                stored = read_file(folder, digest, enc)
+            data = self._db.codec.unpack(enc, stored)
+        except DecodeError as error:
+            return f"its bytes do not decode: {error}"
+        except ConsilienceError as error:
+            return error.message
+        if sha256(data) != digest:
+            return "its bytes do not hash to its digest"
+        return None if len(data) == size else f"it has {len(data)} bytes, the store says {size}"
+
+
+def _is_actor(data: bytes) -> bool:
+    try:
+        msgspec.json.decode(data, type=Actor)
+    except (msgspec.MsgspecError, TypeError, ValueError):
+        return False
+    return True

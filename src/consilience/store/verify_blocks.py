@@ -1,0 +1,216 @@
+"""The part of `verify` that walks every block once: bytes, id, schema, membership, and what the ledger says
+of it."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import Any, Protocol
+
+from consilience.errors import ConsilienceError, CorruptStoreError
+from consilience.progress import Progress
+from consilience.protocol import (
+    Block,
+    Digest,
+    MemoryType,
+    Provenance,
+    Record,
+    content_refs,
+    decode,
+    parse_digest,
+    sha256,
+)
+from consilience.store.codec import DecodeError
+from consilience.store.connection import Connection, Row, marks
+from consilience.store.ledger import TABLES, named_by, rows_of
+from consilience.store.reads import chunks
+from consilience.store.schema import MODULES
+
+__all__ = ["BlockCheck", "Report"]
+
+ROWS = 1_000
+_COLUMNS = "n, id, type, entered, departed, enc, data"
+
+
+class Report(Protocol):
+    """Where findings go."""
+
+    def __call__(
+        self, what: str, detail: str, module: MemoryType | None = None, block_id: bytes | None = None
+    ) -> None: ...
+
+
+class BlockCheck:
+    """Walks the blocks in the order of their ordinals.
+
+    Afterwards: `members` are the ids that belong to each module now, `contents` the digests of the originals
+    that blocks name, `counts(module)` the numbers of members at each snapshot.
+    """
+
+    def __init__(self, connection: Connection, report: Report) -> None:
+        self._db = connection
+        self._report = report
+        self.blocks = 0
+        self.records = 0
+        self.members: dict[MemoryType, list[bytes]] = {m: [] for m in MODULES}
+        self.contents: set[Digest] = set()
+        self._last = 0
+        self._gained: dict[MemoryType, Counter[int]] = {m: Counter() for m in MODULES}
+        self._first: Counter[int] = Counter()
+        self._matched: Counter[str] = Counter()
+        self._absent: set[int] = set()
+
+    def run(self, last_seq: int, tombstones: set[Digest], progress: Progress) -> None:
+        """Check every block of a store with `last_seq` snapshots."""
+        self._last = last_seq
+        earlier: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        for n, entered, departed in self._db.rows(
+            "SELECT n, entered, departed FROM earlier ORDER BY n, entered"
+        ):
+            earlier[n].append((entered, departed))
+        for rows in self._pages():
+            records: list[tuple[int, Record]] = []
+            for row in rows:
+                self.blocks += 1
+                block = self._block(row, tombstones)
+                self._membership(row, earlier.pop(row[0], []))
+                if block is not None and isinstance(block.payload, Provenance):
+                    records.append((row[0], block.payload.record))
+                elif block is not None:
+                    self.contents.update(parse_digest(ref.blob) for ref in content_refs(block.payload))
+            self._ledger(records)
+            progress.advance(len(rows))
+        if earlier:
+            self._report("membership", f"intervals of ordinals that no block has: {sorted(earlier)[:5]}")
+        self._ledger_totals()
+
+    def counts(self, memory_type: MemoryType) -> list[int]:
+        """The members of a module at each snapshot, from 0, by the intervals of its blocks."""
+        return list(accumulate(self._gained[memory_type][seq] for seq in range(self._last + 1)))
+
+    def largest(self) -> list[int]:
+        """For each snapshot the largest ordinal that had been given by then."""
+        return list(accumulate((self._first[seq] for seq in range(1, self._last + 1)), max))
+
+    def _pages(self) -> Iterator[list[Row]]:
+        """All rows in pages. Where a page of the file is damaged, the rows around it one by one."""
+        after = 0
+        last = self._db.rows("SELECT coalesce(max(max_n), 0) FROM snapshots")[0][0]
+        while True:
+            try:
+                rows = self._db.rows(
+                    f"SELECT {_COLUMNS} FROM blocks WHERE n > ? ORDER BY n LIMIT {ROWS}", (after,)
+                )
+            except CorruptStoreError:
+                rows = list(self._singly(after + 1, min(after + ROWS, last)))
+                after = min(after + ROWS, last)
+                yield rows
+                if after >= last:
+                    return
+                continue
+            if not rows:
+                return
+            yield rows
+            after = rows[-1][0]
+
+    def _singly(self, first: int, last: int) -> Iterator[Row]:
+        for n in range(first, last + 1):
+            try:
+                yield from self._db.rows(f"SELECT {_COLUMNS} FROM blocks WHERE n = ?", (n,))
+            except ConsilienceError as error:
+                self._report("block", f"block {n} cannot be read: {error.message}")
+
+    # --- one block ------------------------------------------------------------------------------------------
+
+    def _block(self, row: Row, tombstones: set[Digest]) -> Block | None:
+        n, block_id, code, _, departed, enc, stored = row
+        if not isinstance(block_id, bytes) or not isinstance(code, int) or not 0 <= code < len(MODULES):
+            self._report("block", f"block {n}: its id or module is not one")
+            return None
+        module = MODULES[code]
+        if stored is None:
+            if departed is None and block_id not in tombstones:
+                self._report("block", f"block {n} has no bytes and no tombstone", module, block_id)
+            return None
+        try:
+            data = self._db.codec.unpack(enc, stored)
+            if sha256(data) != block_id:
+                self._report("block", f"block {n}: its bytes do not hash to its id", module, block_id)
+                return None
+            block = decode(data)
+        except DecodeError as error:
+            self._report("block", f"block {n}: its bytes do not decode: {error}", module, block_id)
+            return None
+        except ConsilienceError as error:
+            self._report("block", f"block {n}: {error.message}", module, block_id)
+            return None
+        if block.memory_type is not module:
+            self._report(
+                "block", f"block {n} says {block.memory_type}, it is kept as {module}", module, block_id
+            )
+        return block
+
+    def _membership(self, row: Row, earlier: Sequence[tuple[int, int]]) -> None:
+        n, block_id, code, entered, departed = row[:5]
+        intervals: list[tuple[Any, Any]] = [*earlier, (entered, departed)]
+        end = 0
+        for begins, ends in intervals:
+            sound = isinstance(begins, int) and (ends is None or isinstance(ends, int))
+            if (
+                not sound
+                or not end <= begins <= self._last
+                or not (ends is None or begins <= ends <= self._last)
+            ):
+                self._report(
+                    "membership", f"block {n}: {begins} to {ends} is no interval here", None, block_id
+                )
+                return
+            end = ends if ends is not None else self._last + 1
+        if not isinstance(code, int) or not 0 <= code < len(MODULES):
+            return
+        gained = self._gained[MODULES[code]]
+        for begins, ends in intervals:
+            gained[begins] += 1
+            if ends is not None:
+                gained[ends] -= 1
+        self._first[intervals[0][0]] = max(self._first[intervals[0][0]], n)
+        if departed is None:
+            self.members[MODULES[code]].append(block_id)
+
+    # --- the ledger -----------------------------------------------------------------------------------------
+
+    def _ledger(self, records: Sequence[tuple[int, Record]]) -> None:
+        """Compare what some records say with the ledger's rows for them."""
+        if not records:
+            return
+        self.records += len(records)
+        known = self._ordinals({digest for _, record in records for digest in named_by(record)})
+        said = rows_of(records, lambda digest: known.get(digest, 0))
+        for table, columns in TABLES.items():
+            sql = f"SELECT {', '.join(columns)} FROM {table} WHERE record_n BETWEEN ? AND ?"
+            stored = set(self._db.rows(sql, (records[0][0], records[-1][0])))
+            expected = set(getattr(said, table))
+            self._matched[table] += len(stored & expected)
+            for row in sorted(stored ^ expected, key=lambda row: row[1])[:ROWS]:
+                whose = "lacks" if row in expected else "has, against its record,"
+                self._report("ledger", f"{table} {whose} the row of record {row[1]}", MemoryType.PROVENANCE)
+
+    def _ordinals(self, digests: set[bytes]) -> dict[bytes, int]:
+        known: dict[bytes, int] = {}
+        for table in ("blocks", "absent"):
+            for part in chunks(digests - known.keys()):
+                known.update(self._db.rows(f"SELECT id, n FROM {table} WHERE id IN ({marks(part)})", part))
+        self._absent.update(n for n in known.values() if n < 0)
+        return known
+
+    def _ledger_totals(self) -> None:
+        """Rows of records that are none, and numbers of absent blocks that no record names."""
+        for table in TABLES:
+            total = self._db.rows(f"SELECT count(*) FROM {table}")[0][0]
+            if total != self._matched[table]:
+                detail = f"{table} has {total} rows, the records account for {self._matched[table]}"
+                self._report("ledger", detail, MemoryType.PROVENANCE)
+        absent = {row[0] for row in self._db.rows("SELECT n FROM absent")}
+        if absent != self._absent:
+            self._report("ledger", "absent blocks are not those that records name", MemoryType.PROVENANCE)
