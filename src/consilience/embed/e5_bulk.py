@@ -1,0 +1,104 @@
+"""Many sequences at once: batches by length, spread over threads that each compute single-threaded.
+
+A BLAS with threads of its own leaves all cores but one idle between its products, and collapses when other processes
+want them; one batch a thread keeps them busy (docs/decisions/0030-e5-on-numpy.md).
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from consilience.embed.e5_source import Floats
+
+BATCH_TOKENS = 1024
+MOST_THREADS = 16
+
+Encode = Callable[[Sequence[Sequence[int]]], Floats]
+
+
+def encode_all(
+    sequences: Sequence[Sequence[int]],
+    encode: Encode,
+    *,
+    width: int,
+    threads: int,
+    batch_tokens: int = BATCH_TOKENS,
+) -> Floats:
+    """The vectors of all sequences, float32 (len(sequences), width), in their order.
+
+    An interrupt or an exception in a batch ends the call when the batches under way are done, within a second.
+    """
+    out = np.empty((len(sequences), width), np.float32)
+    todo = list(batches(sequences, batch_tokens))
+
+    def run(batch: list[int]) -> None:
+        out[batch] = encode([sequences[i] for i in batch])
+
+    if threads <= 1 or len(todo) <= 1:
+        for batch in todo:
+            run(batch)
+        return out
+    with single_threaded_blas():
+        executor = ThreadPoolExecutor(min(threads, len(todo)), thread_name_prefix="embed")
+        try:
+            # The longest first: what is left for the end is then small, and the threads end together.
+            for future in [executor.submit(run, batch) for batch in reversed(todo)]:
+                future.result()
+        finally:
+            executor.shutdown(wait=True, cancel_futures=True)
+    return out
+
+
+def batches(sequences: Sequence[Sequence[int]], most_tokens: int) -> Iterator[list[int]]:
+    """Indices of the sequences, shortest first, in batches of at most `most_tokens` (or a single longer sequence)."""
+    batch: list[int] = []
+    tokens = 0
+    for i in sorted(range(len(sequences)), key=lambda i: len(sequences[i])):
+        if batch and tokens + len(sequences[i]) > most_tokens:
+            yield batch
+            batch, tokens = [], 0
+        batch.append(i)
+        tokens += len(sequences[i])
+    if batch:
+        yield batch
+
+
+def cores() -> int:
+    """Cores that this process may use, at most MOST_THREADS."""
+    try:
+        count = len(os.sched_getaffinity(0))
+    except AttributeError:  # not on macOS and Windows
+        count = os.cpu_count() or 1
+    return min(count, MOST_THREADS)
+
+
+_lock = threading.Lock()
+_users = 0
+_limits: Any = None
+
+
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
+    """Within it, numpy's BLAS uses the calling thread only (process-wide; overlapping uses count)."""
+    global _users, _limits
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    with _lock:
+        _users += 1
+        if _users == 1:
+            _limits = threadpool_limits(1, user_api="blas")
+    try:
+        yield
+    finally:
+        with _lock:
+            _users -= 1
+            if _users == 0:
+                _limits.restore_original_limits()
+                _limits = None
