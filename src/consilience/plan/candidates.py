@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from consilience.model import Entry, Filters, Hit, Hits, Query
-from consilience.plan.entries import INDEXED, entries_after, entries_of
+from consilience.model import SEARCHED_BY_DEFAULT, Entry, Filters, Hit, Hits, Query
+from consilience.plan.entries import entries_after, entries_of
 from consilience.plan.intent import Asked
 from consilience.plan.planner import Access, Plan, Step
 from consilience.plan.reader import Reader
@@ -176,13 +176,12 @@ def _vectors(work: Working, access: Access, k: int) -> Hits:
     index = work.reader.vectors
     assert index is not None
     pushed = work.eligible if access is Access.PUSHED else None
-    wanted = k if access is Access.AFTER or not _bounded_modules(work) else k * 2
-    hits = index.search(question_vector(work), wanted, eligible=pushed)
+    hits = index.search(question_vector(work), k, eligible=pushed)
+    if not set(SEARCHED_BY_DEFAULT) <= set(work.modules):
+        modules = {e.n: e.module for e in entries_for(work, [h.n for h in hits.hits])}
+        kept = tuple(h for h in hits.hits if modules.get(h.n) in work.modules)
+        hits = Hits(hits=kept, exhausted=hits.exhausted)
     return _after(work, hits) if access is Access.AFTER else hits
-
-
-def _bounded_modules(work: Working) -> bool:
-    return set(work.modules) != set(INDEXED)
 
 
 def _after(work: Working, hits: Hits) -> Hits:

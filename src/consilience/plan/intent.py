@@ -55,7 +55,7 @@ def understand(text: str) -> Asked:
     identifiers = tuple(dict.fromkeys(w for w in words if _IDENTIFIER.fullmatch(w)))
     if phrases:
         intent = Intent.EXACT
-    elif len(words) == 1 or (identifiers and len(words) <= KEYWORDS_AT_MOST):
+    elif identifiers and len(words) <= KEYWORDS_AT_MOST:
         intent = Intent.LEXICAL
     else:
         intent = Intent.SEMANTIC

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from consilience.model import GeneratorReport, PlanReport, PlanSummary, Query, Value
+from consilience.model import SEARCHED_BY_DEFAULT, GeneratorReport, PlanReport, PlanSummary, Query, Value
 from consilience.plan.cost import CostModel
 from consilience.plan.intent import RECALL_FLOOR, Asked, Intent
 from consilience.plan.reader import Reader
@@ -102,18 +102,31 @@ def situation_of(
     known = [w for w in lexical.words if w.known] if lexical is not None else []
     total = sum(w.idf for w in lexical.words) if lexical is not None else 0.0
     statistics = reader.statistics
+    behind = reader.lexical is not None and reader.lexical.watermark < reader.view.max_n
+    share = sum(w.idf for w in known) / total if total else 0.0
     return Situation(
         blocks=blocks,
         indexed=reader.lexical.statistics.documents if reader.lexical is not None else 0,
         embedded=reader.vectors.count if reader.vectors is not None else 0,
         postings=float(len(known)) * (statistics.mean_postings if statistics is not None else blocks * 0.05),
-        known_share=sum(w.idf for w in known) / total if total else 0.0,
+        known_share=1.0 if behind else share,  # blocks that are not indexed yet may hold any word
         eligible=eligible,
         depth=max(DEPTH, 2 * query.limit),
         stale=statistics is None or statistics.stale(blocks),
         has_lexical=reader.lexical is not None,
-        has_vectors=reader.vectors is not None and reader.embedder is not None and reader.vectors.count > 0,
+        has_vectors=_can_compare(reader, modules),
         has_facets=facets is not None,
+    )
+
+
+def _can_compare(reader: Reader, modules: Sequence[MemoryType]) -> bool:
+    """Whether there are vectors of the brain's own model over any of the modules asked."""
+    embedded = set(SEARCHED_BY_DEFAULT) & set(modules)
+    return (
+        bool(embedded)
+        and reader.embedder is not None
+        and reader.vectors is not None
+        and reader.vectors.count > 0
     )
 
 

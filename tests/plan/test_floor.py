@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from consilience.plan.floor import FLOOR, Features, measure, strength
+from consilience.plan.questions import noise_questions
+from consilience.plan.rank import fuse_generators, lexical_weight
+
+
+def sample(rng: random.Random, shift: float = 0.0) -> list[Features]:
+    return [
+        Features(
+            n=i,
+            coverage=min(1.0, max(0.0, rng.gauss(0.2 + shift, 0.08))),
+            cosine=rng.gauss(0.80 + shift / 3, 0.015),
+        )
+        for i in range(10)
+    ]
+
+
+def noise(seed: int = 1):  # type: ignore[no-untyped-def]
+    rng = random.Random(seed)
+    return measure([sample(rng) for _ in range(60)], "model")
+
+
+def test_noise_is_held_back_and_what_stands_out_is_not() -> None:
+    measured = noise()
+    rng = random.Random(2)
+    off = [max(strength(f, measured) for f in sample(rng)) for _ in range(300)]
+    on = [max(strength(f, measured) for f in sample(rng, 0.3)) for _ in range(300)]
+    assert sum(s >= FLOOR for s in off) < 0.45 * len(
+        off
+    )  # the floor is the 70th percentile of the best of noise
+    assert sum(s >= FLOOR for s in on) > 0.97 * len(on)
+
+
+def test_a_brain_without_vectors_is_judged_by_coverage_alone() -> None:
+    rng = random.Random(3)
+    bare = [[Features(n=f.n, coverage=f.coverage, cosine=None) for f in sample(rng)] for _ in range(40)]
+    measured = measure(bare, None)
+    assert measured is not None and measured.cosine is None
+    weak, strong = (strength(Features(n=1, coverage=c, cosine=None), measured) for c in (0.1, 0.9))
+    assert weak < 0.05 and strong > 0.99
+
+
+def test_too_few_questions_or_an_empty_brain_have_no_noise() -> None:
+    assert measure([sample(random.Random(1))] * 5, "m") is None
+    assert measure([[] for _ in range(50)], "m") is None
+
+
+def test_questions_that_find_nothing_count_as_finding_nothing() -> None:
+    rng = random.Random(4)
+    some = measure([sample(rng) if i % 2 else [] for i in range(60)], None)
+    assert some is not None and some.coverage.mean < 0.25
+
+
+features = st.builds(
+    Features, n=st.integers(1, 9), coverage=st.floats(0, 1), cosine=st.none() | st.floats(-1, 1)
+)
+
+
+@given(features)
+def test_strength_is_a_percentile_and_rises_with_coverage(f: Features) -> None:
+    measured = noise()
+    value = strength(f, measured)
+    more = strength(Features(n=f.n, coverage=min(1.0, f.coverage + 0.1), cosine=f.cosine), measured)
+    assert 0.0 <= value <= 1.0
+    assert more >= value
+
+
+def test_a_brain_is_asked_in_the_languages_it_holds() -> None:
+    spanish = noise_questions({"es": 900, "en": 20})
+    assert spanish == noise_questions({"es": 1}) and "volcano eruption" not in spanish
+    assert len(noise_questions({"es": 50, "en": 50})) == 2 * len(spanish)
+    assert "volcano eruption" in noise_questions({"fi": 100})
+
+
+# --- the fusion of generators ---------------------------------------------------------------------------------------
+
+
+def test_a_lexical_list_that_covers_nothing_weighs_nothing() -> None:
+    ranked = fuse_generators([("lexical", [1, 2]), ("vectors", [3, 4])], {1: 0.0, 2: 0.0}, {})
+    assert [r.n for r in ranked] == [3, 4, 1, 2]
+
+
+def test_agreement_of_both_generators_wins() -> None:
+    ranked = fuse_generators([("lexical", [1, 5]), ("vectors", [3, 5])], {1: 1.0, 5: 1.0}, {})
+    assert ranked[0].n == 5 and ranked[0].score == 1.0
+
+
+def test_a_list_that_stands_alone_keeps_its_order() -> None:
+    ranked = fuse_generators([("lexical", [4, 2, 9]), ("vectors", [])], {4: 0.1, 2: 0.9, 9: 0.5}, {})
+    assert [r.n for r in ranked] == [4, 2, 9]
+
+
+def test_boilerplate_ranks_down_and_is_not_lost() -> None:
+    ranked = fuse_generators([("lexical", [1, 2, 3])], {}, {1: "boilerplate"})
+    assert [r.n for r in ranked] == [2, 3, 1]
+
+
+@given(st.lists(st.integers(0, 30), unique=True), st.lists(st.integers(0, 30), unique=True))
+def test_fusion_keeps_every_candidate_once_with_scores_in_range(a: list[int], b: list[int]) -> None:
+    ranked = fuse_generators([("lexical", a), ("vectors", b)], {n: 0.5 for n in a}, {})
+    assert sorted(r.n for r in ranked) == sorted({*a, *b})
+    assert all(0.0 < r.score <= 1.0 for r in ranked)
+    assert [r.score for r in ranked] == sorted((r.score for r in ranked), reverse=True)
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_the_lexical_weight_rises_with_coverage(a: float, b: float) -> None:
+    assert (lexical_weight(a) <= lexical_weight(b)) == (a * a <= b * b)
