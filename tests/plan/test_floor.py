@@ -103,7 +103,7 @@ def test_boilerplate_ranks_down_and_is_not_lost() -> None:
 
 @given(st.lists(st.integers(0, 30), unique=True), st.lists(st.integers(0, 30), unique=True))
 def test_fusion_keeps_every_candidate_once_with_scores_in_range(a: list[int], b: list[int]) -> None:
-    ranked = fuse_generators([("lexical", a), ("vectors", b)], {n: 0.5 for n in a}, {})
+    ranked = fuse_generators([("lexical", a), ("vectors", b)], dict.fromkeys(a, 0.5), {})
     assert sorted(r.n for r in ranked) == sorted({*a, *b})
     assert all(0.0 < r.score <= 1.0 for r in ranked)
     assert [r.score for r in ranked] == sorted((r.score for r in ranked), reverse=True)
