@@ -7,7 +7,7 @@ from typing import Protocol, cast
 
 from consilience.ingest.decoding import Decoded, decode
 from consilience.ingest.model import Document, Skip
-from consilience.ingest.readers.media import HTML, MARKDOWN, PLAIN, RST, XHTML, media_type_of
+from consilience.ingest.readers.media import READERS, media_type_of
 
 __all__ = ["media_type_of", "read", "reader_id"]
 
@@ -29,21 +29,17 @@ def read(data: bytes, name: str) -> Document | Skip:
     decoded = decode(data)
     if isinstance(decoded, Skip):
         return decoded
-    document = _read(decoded, media_type, name)
+    document = _reader(media_type).read(decoded, name)
     return document if document.blocks else Skip("no text in it")
 
 
 def reader_id(media_type: str) -> tuple[str, str]:
-    """Name and version of the reader that takes a media type."""
+    """Name and version of the reader that takes this media type today. KeyError for a type that has none."""
     module = _reader(media_type)
     return module.NAME, module.VERSION
 
 
-def _read(decoded: Decoded, media_type: str, name: str) -> Document:
-    return _reader(media_type).read(decoded, name)
-
-
 def _reader(media_type: str) -> _Reader:
     """The reader's module, imported when the first file of its kind comes."""
-    names = {MARKDOWN: "markdown", RST: "rst", HTML: "html", XHTML: "html", PLAIN: "plain"}
-    return cast(_Reader, importlib.import_module(f"consilience.ingest.readers.{names[media_type]}"))
+    name, _ = READERS[media_type]
+    return cast(_Reader, importlib.import_module(f"consilience.ingest.readers.{name}"))
