@@ -90,7 +90,7 @@ def add_brain(
     model = _embedding_values(embedding)
 
     def change(text: str, config: Config) -> str:
-        _check_new(config, name, path or f"brains/{name}", outside=outside)
+        _check_new(config, name, f"brains/{name}" if path is None else path, outside=outside)
         text = append_table(text, ("brains", name), values)
         return append_table(text, ("brains", name, "embedding"), model) if model else text
 

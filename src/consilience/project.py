@@ -155,30 +155,34 @@ class Project:
 
         Raises UsageError for a name that is not declared, BrainNotFoundError where there is no layout.
         """
+        brain = self.choose(name)
+        return self._opened(brain, self.spec(brain), read_only=read_only)
+
+    def writable(self, name: str | None = None, *, create: bool = False) -> Brain:
+        """Open a brain to write to it; with `create`, make its layout if there is none.
+
+        Unlike `brain`, raises ConfigurationError when the embedding's key is not there: a question can do
+        without vectors, but work that ends in vectors should not begin.
+        """
         from consilience.brain import Brain
 
         brain = self.choose(name)
-        if not self.has_layout(brain) and not brain.path.exists():
+        spec = self.spec(brain, need_key=True)
+        if create and not self.has_layout(brain) and not _anything_in(brain.path):
+            return Brain.create(brain.path, name=brain.name, embedder=spec, cache_dir=self.cache_dir)
+        return self._opened(brain, spec)
+
+    def _opened(self, brain: BrainConfig, spec: EmbedderSpec, *, read_only: bool = False) -> Brain:
+        from consilience.brain import Brain
+
+        if not brain.path.exists():
             raise BrainNotFoundError(
-                f"brain {brain.name!r} is not here yet: no layout at {brain.path}",
+                f"brain {brain.name!r} is not here yet: no layout at {self.shown(brain)}",
                 hint=f"csl ingest PATH... --brain {brain.name}",
             )
         return Brain.open(
-            brain.path,
-            name=brain.name,
-            embedder=self.spec(brain),
-            cache_dir=self.cache_dir,
-            read_only=read_only,
+            brain.path, name=brain.name, embedder=spec, cache_dir=self.cache_dir, read_only=read_only
         )
-
-    def open_or_create(self, name: str | None = None) -> Brain:
-        """Open a brain for writing, and make its layout first if there is none."""
-        from consilience.brain import Brain
-
-        brain = self.choose(name)
-        if self.has_layout(brain) or brain.path.exists():
-            return self.brain(brain.name)
-        return Brain.create(brain.path, name=brain.name, embedder=self.spec(brain), cache_dir=self.cache_dir)
 
     def compound(self, *names: str, all: bool = False) -> Compound:
         """Several brains to be asked one question: those named, or with `all` every one that is here (C1 to
@@ -207,15 +211,18 @@ class Project:
             return f"./{brain.path.relative_to(self.root).as_posix()}"
         return str(brain.path)
 
-    def spec(self, brain: BrainConfig) -> EmbedderSpec:
-        """What the brain's embedding table says, with the key it names looked up."""
+    def spec(self, brain: BrainConfig, *, need_key: bool = False) -> EmbedderSpec:
+        """What the brain's embedding table says, with the key it names looked up.
+
+        ConfigurationError, with `need_key`, if there is no such key.
+        """
         from consilience.embed.base import EmbedderSpec
 
         embedding = brain.embedding
         key = None
         if embedding.api_key_env is not None and self._lookup is not None:
             key = self._lookup(embedding.api_key_env)
-            if not key:
+            if not key and need_key:
                 raise ConfigurationError(
                     f"brain {brain.name!r}: the variable {embedding.api_key_env} is not set",
                     hint=f"export {embedding.api_key_env}=...",
@@ -339,6 +346,16 @@ def _below(folder: Path, depth: int) -> Iterator[Path]:
     for name in inner:
         if not (folder / name / "brain.db").exists():
             yield from _below(folder / name, depth - 1)
+
+
+def _anything_in(folder: Path) -> bool:
+    """Whether there is something that a new brain would mix with. A folder that cannot be read counts."""
+    try:
+        return any(folder.iterdir())
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
 
 
 def _delete(folder: Path) -> bool:

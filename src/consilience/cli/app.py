@@ -12,19 +12,12 @@ import click
 
 from consilience.cli import output
 from consilience.cli.framework import Group
-from consilience.cli.invocation import Invocation
+from consilience.cli.invocation import INTERRUPTED, Invocation
 from consilience.cli.tree import PROGRAM, SECTIONS
 from consilience.errors import ConsilienceError, StorageError, UsageError
 
-INTERRUPTED = 130
 PIPE_CLOSED = 141
 _ABOUT = "Ask several verifiable brains one question, and see, with proof, where they agree."
-
-
-class InterruptError(ConsilienceError):
-    code = "interrupted"
-    exit_status = INTERRUPTED
-    retryable = True
 
 
 def root_command() -> Group:
@@ -81,7 +74,7 @@ def _guarded(args: list[str], invocation: Invocation) -> int:
     except click.ClickException as error:
         return _click_error(invocation, error)
     except (KeyboardInterrupt, click.Abort):
-        return _fail(invocation, InterruptError(f"interrupted: {invocation.kept}"))
+        return _fail(invocation, invocation.interrupted())
     except BrokenPipeError:
         raise
     except Exception as error:

@@ -120,7 +120,9 @@ class Group(click.Group):
         self.format_help_text(ctx, formatter)
         width = max(map(len, self.entries))
         for title, entries in self.sections.items():
-            _section(formatter, title, [(name.ljust(width), entry.summary) for name, entry in entries.items()])
+            _section(
+                formatter, title, [(name.ljust(width), entry.summary) for name, entry in entries.items()]
+            )
         params = [p for p in self.get_params(ctx) if isinstance(p, click.Option)]
         _section(formatter, "Options", _records(ctx, [p for p in params if not isinstance(p, GlobalOption)]))
         _section(

@@ -22,6 +22,17 @@ if TYPE_CHECKING:
 NOTHING_DONE = "nothing was changed"
 
 
+INTERRUPTED = 130
+
+
+class InterruptError(ConsilienceError):
+    """Ctrl-C. The message says what is left behind."""
+
+    code = "interrupted"
+    exit_status = INTERRUPTED
+    retryable = True
+
+
 class Invocation:
     """Global options as given; everything else is worked out when a command asks for it."""
 
@@ -105,6 +116,22 @@ class Invocation:
         except ConsilienceError as error:
             raise type(error)(f"{where}: {error.message}", hint=error.hint) from None
         return Actor(id=name, kind=ActorKind.HUMAN if "@" in name else ActorKind.AGENT)
+
+    def interrupted(self) -> InterruptError:
+        return InterruptError(f"interrupted: {self.kept}")
+
+    def waiting(self) -> Callable[[float], None]:
+        """What a wait for another writer tells a person: once, and then every ten seconds."""
+        from consilience.cli import output
+
+        said = [-10.0]
+
+        def waiting(seconds: float) -> None:
+            if seconds - said[0] >= 10.0:
+                said[0] = seconds
+                output.note(self, f"another process is writing to this brain; waiting ({seconds:.0f} s)")
+
+        return waiting
 
     @staticmethod
     def clock() -> datetime:

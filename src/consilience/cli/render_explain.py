@@ -87,10 +87,10 @@ def _plans(told: Explanation, terminal: Terminal) -> Iterator[str]:
         rows.append(_plan_row(plan, told.analyzed))
         if plan.chosen:
             rows.extend(_generator_rows(plan, told.analyzed))
-    lines = table(rows, terminal.width, right=(2, 3, 4) if told.analyzed else (2, 3))
-    for at, line in enumerate(lines):
+    numbers = (2, 3, 4) if told.analyzed else (2, 3)
+    for at, lines in enumerate(table(rows, terminal.width, right=numbers, prose=True)):
         style = ("dim",) if at == 0 else ("bold",) if at in chosen_rows else ()
-        yield terminal.style(line, *style) if style else line
+        yield from (terminal.style(line, *style) if style else line for line in lines)
 
 
 def _plan_row(plan: PlanReport, analyzed: bool) -> list[str]:
@@ -111,12 +111,12 @@ def _generator_rows(plan: PlanReport, analyzed: bool) -> Iterator[list[str]]:
 
 
 def _indices(told: Explanation, terminal: Terminal) -> Iterator[str]:
-    rows = [["index", "covers", "consulted", ""]]
+    rows = [["index", "covers", "consulted", "why"]]
     for index in told.indices:
         covers = f"{index.covered:,} of {index.of:,}" if index.available else "not built"
         rows.append([clean(index.name), covers, "yes" if index.consulted else "no", clean(index.detail)])
-    for at, line in enumerate(table(rows, terminal.width)):
-        yield terminal.style(line, "dim") if at == 0 else line
+    for at, lines in enumerate(table(rows, terminal.width, prose=True)):
+        yield from (terminal.style(line, "dim") if at == 0 else line for line in lines)
 
 
 def _number(value: float | None) -> str:
@@ -129,7 +129,7 @@ def _number(value: float | None) -> str:
 
 def _side_by_side(members: Sequence[Explanation], terminal: Terminal) -> Iterator[str]:
     """One column a brain; as many tables below each other as the width asks for."""
-    label = 12
+    label = 13
     each = max(1, (terminal.width - label) // (LEAST_COLUMN + 2))
     for start in range(0, len(members), each):
         some = members[start : start + each]

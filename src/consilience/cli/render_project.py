@@ -6,9 +6,11 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from consilience.cli.terminal import Terminal, clean, wrap
+from consilience.cli.render_search import short
+from consilience.cli.terminal import Terminal, clean, table, wrap
 from consilience.config import BrainConfig, load
 from consilience.errors import ConsilienceError
+from consilience.inspection import BrainStatus, ModuleStatus
 from consilience.model import Value
 from consilience.project import Project, Removed, found_projects
 
@@ -42,6 +44,47 @@ class RemovedDocument(Value, frozen=True, kw_only=True):
     path: str
     kept: str | None
     deleted: bool
+
+
+class BrainState(Value, frozen=True, kw_only=True):
+    """One brain as it is now. `state` is healthy, behind (something to do), empty, missing (no layout here)
+    or damaged; `advice` says what to do; `status` is None where it cannot be opened."""
+
+    name: str
+    path: str
+    outside: bool
+    description: str
+    state: str
+    advice: tuple[str, ...]
+    status: StatusDocument | None
+
+
+class StatusDocument(Value, frozen=True, kw_only=True):
+    """What a brain says of itself; see `BrainStatus`."""
+
+    blocks: int
+    files: int
+    modules: tuple[ModuleStatus, ...]
+    snapshot: str | None
+    snapshots: int
+    changed_at: str | None
+    changed_by: str | None
+    behind: int
+    unembedded: int
+    model: str | None
+    languages: dict[str, int]
+    floor: bool
+    disk_bytes: int
+
+
+class Shown(Value, frozen=True, kw_only=True):
+    """`data` of `project show` and of `status`."""
+
+    name: str
+    file: str
+    description: str
+    actor: str | None
+    brains: tuple[BrainState, ...]
 
 
 class Listed(Value, frozen=True, kw_only=True):
@@ -116,6 +159,174 @@ def listed(start: Path) -> tuple[tuple[Listed, ...], tuple[str, ...]]:
         else:
             projects.append(Listed(name=config.name, file=str(file), brains=config.brain_names))
     return tuple(projects), tuple(broken)
+
+
+def show(project: Project, names: Sequence[str] = ()) -> tuple[Shown, ConsilienceError | None]:
+    """The project with the state of its brains (of all, or of those named), and the gravest thing found."""
+    states = []
+    worst: ConsilienceError | None = None
+    for brain in project.brains:
+        if names and brain.name not in names:
+            continue
+        state, error = _state(project, brain)
+        states.append(state)
+        if error is not None and worst is None:
+            worst = type(error)(f"{brain.name}: {error.message}", hint=error.hint)
+    config = project.config
+    shown = Shown(
+        name=config.name,
+        file=str(config.file),
+        description=config.description,
+        actor=config.actor,
+        brains=tuple(states),
+    )
+    return shown, worst
+
+
+def _state(project: Project, brain: BrainConfig) -> tuple[BrainState, ConsilienceError | None]:
+    error: ConsilienceError | None = None
+    status: StatusDocument | None = None
+    absent = project.absent(brain.name)
+    if absent is not None:
+        state = "missing" if not brain.path.exists() else "damaged"
+        advice: tuple[str, ...] = (f"{absent}: `csl ingest PATH... --brain {brain.name}` makes it",)
+        if state == "damaged":
+            advice = (f"{absent}; if it was one, bring back its brain.db",)
+    else:
+        try:
+            with project.brain(brain.name, read_only=True) as opened:
+                found = opened.status()
+            status = _document(found)
+            state = "healthy" if found.healthy else "behind" if found.snapshot is not None else "empty"
+            advice = found.advice
+        except ConsilienceError as failed:
+            state, error = "damaged", failed
+            advice = (failed.message, *((failed.hint,) if failed.hint else ()))
+    shown = BrainState(
+        name=brain.name,
+        path=str(brain.path),
+        outside=brain.outside,
+        description=brain.description,
+        state=state,
+        advice=advice,
+        status=status,
+    )
+    return shown, error
+
+
+def _document(status: BrainStatus) -> StatusDocument:
+    return StatusDocument(
+        blocks=status.blocks,
+        files=status.files,
+        modules=status.modules,
+        snapshot=status.snapshot,
+        snapshots=status.snapshots,
+        changed_at=status.changed_at,
+        changed_by=status.changed_by,
+        behind=status.behind,
+        unembedded=status.unembedded,
+        model=status.model,
+        languages=dict(status.languages),
+        floor=status.floor,
+        disk_bytes=status.disk_bytes,
+    )
+
+
+def shown(project: Shown, terminal: Terminal) -> Iterator[str]:
+    """`project show`."""
+    yield from _head(project, terminal)
+    if not project.brains:
+        yield "no brain yet: csl project add BRAIN"
+        return
+    yield ""
+    root = Path(project.file).parent
+    rows = [["brain", "where", "here", "blocks", "last change", "root"]]
+    rows.extend([brain.name, _where(brain, root), *_here(brain)] for brain in project.brains)
+    for at, lines in enumerate(table(rows, terminal.width, right=(3,))):
+        yield from (terminal.style(line, "dim") if at == 0 else line for line in lines)
+    described = [brain for brain in project.brains if brain.description]
+    if described:
+        yield ""
+    for brain in described:
+        lines = wrap(clean(brain.description), terminal.prose - len(brain.name) - 2)
+        for at, line in enumerate(lines):
+            yield (f"{brain.name}  " if at == 0 else " " * (len(brain.name) + 2)) + line
+
+
+def _head(project: Shown, terminal: Terminal) -> Iterator[str]:
+    yield f"project  {terminal.style(clean(project.name), 'bold')}"
+    yield f"file     {clean(project.file)}"
+    yield f"actor    {project.actor or 'nobody (--actor, CONSILIENCE_ACTOR, or [project] actor)'}"
+    if project.description:
+        for at, line in enumerate(wrap(clean(project.description), terminal.prose - 9)):
+            yield ("about    " if at == 0 else " " * 9) + line
+
+
+def _where(brain: BrainState, root: Path) -> str:
+    path = Path(brain.path)
+    if path.is_relative_to(root):
+        return clean(path.relative_to(root).as_posix())
+    return f"{clean(brain.path)} (outside)"
+
+
+def _here(brain: BrainState) -> list[str]:
+    if brain.status is None:
+        return ["no" if brain.state == "missing" else "damaged", "-", "-", "-"]
+    status = brain.status
+    changed = status.changed_at[:16].replace("T", " ") if status.changed_at else "-"
+    roots = {m.module.value: m.root for m in status.modules}
+    module = next((m for m in ("semantic", "episodic", "procedural", "canonical") if m in roots), None)
+    root = f"{module} {short(roots[module])}" if module is not None else "-"
+    return ["yes", f"{status.blocks:,}", changed, root]
+
+
+def status(project: Shown, terminal: Terminal) -> Iterator[str]:
+    """`status`: each brain's state, its main figures, and what to do."""
+    yield from _head(project, terminal)
+    if not project.brains:
+        yield ""
+        yield "no brain yet: csl project add BRAIN"
+    width = max((len(brain.name) for brain in project.brains), default=0)
+    for brain in project.brains:
+        yield ""
+        colour = {"healthy": "green", "damaged": "red"}.get(brain.state, "yellow")
+        state = terminal.style(brain.state, colour)
+        yield f"{terminal.style(brain.name.ljust(width), 'bold')}  {state}"
+        for line in wrap(_figures(brain), terminal.prose - 4):
+            yield f"    {line}"
+        for advice in brain.advice:
+            for at, line in enumerate(wrap(clean(advice), terminal.prose - 7)):
+                yield ("    -> " if at == 0 else "       ") + line
+
+
+def _figures(brain: BrainState) -> str:
+    status = brain.status
+    if status is None or status.snapshot is None:
+        return ""
+    said = [f"{status.files:,} files, {status.blocks:,} blocks"]
+    if status.behind:
+        said.append(f"lexical index {status.behind:,} behind")
+    if status.model is not None:
+        behind = f" ({status.unembedded:,} passages without)" if status.unembedded else ""
+        said.append(f"vectors of {clean(status.model)}{behind}")
+    else:
+        said.append("no vectors")
+    known = [(code, count) for code, count in status.languages.items() if code][:3]
+    if known:
+        said.append("languages " + ", ".join(f"{code} {count:,}" for code, count in known))
+    said.append(f"{size(status.disk_bytes)} on disk")
+    said.append(f"changed {status.changed_at} by {status.changed_by}")
+    return "; ".join(said)
+
+
+def size(count: int) -> str:
+    """Bytes as people say them, in powers of 1000."""
+    value, unit = float(count), "B"
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if value < 1000 or unit == "TB":
+            break
+        value /= 1000
+    return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
 
 
 def list_(projects: Sequence[Listed], start: Path, terminal: Terminal) -> Iterator[str]:

@@ -20,6 +20,7 @@ from consilience.model import (
 
 INDENT = "    "
 ID_DIGITS = 12
+ROOT_DIGITS = 8
 
 
 def bundle(found: Bundle, terminal: Terminal) -> Iterator[str]:
@@ -48,7 +49,9 @@ def short(block_id: str) -> str:
 
 def roots(verified_against: Sequence[ModuleRoot], terminal: Terminal) -> Iterator[str]:
     """What the matches were verified against."""
-    named = ", ".join(f"{ref.module.value} sha256:{short(ref.root)}…" for ref in verified_against)
+    named = ", ".join(
+        f"{ref.module.value} sha256:{short(ref.root)[:ROOT_DIGITS]}…" for ref in verified_against
+    )
     if named:
         yield from _hanging(f"verified against {named}", terminal, "dim", indent="  ")
 
@@ -100,12 +103,12 @@ def _fused(found: CompoundResult, terminal: Terminal) -> Iterator[str]:
         yield "no match"
         yield ""
     for member in found.members:
-        yield from _member(member, found.query.limit, terminal, fused=True)
+        yield from _member(member, found.query.limit, terminal, of=found.count)
 
 
-def _member(member: MemberReport, limit: int, terminal: Terminal, *, fused: bool = False) -> Iterator[str]:
+def _member(member: MemberReport, limit: int, terminal: Terminal, *, of: int | None = None) -> Iterator[str]:
     truncated, withheld = member.truncated, member.withheld
-    yield from _summary(member.brain, member.count, truncated, withheld, limit, terminal, fused=fused)
+    yield from _summary(member.brain, member.count, truncated, withheld, limit, terminal, of=of)
     yield from roots(member.verified_against, terminal)
 
 
@@ -122,15 +125,16 @@ def _summary(
     limit: int,
     terminal: Terminal,
     *,
-    fused: bool = False,
+    of: int | None = None,
 ) -> Iterator[str]:
-    """How many matches, whether there is more, what the floor held back: to be read before saying "it has
+    """How many matches, whether there is more, what the floor held back: read it before saying "it has
     none"."""
-    said = [f"{count} match{'' if count == 1 else 'es'}" if count else "no match"]
-    if fused:
-        said[0] = f"{said[0]} of these"
+    if of is not None:
+        said = [f"in {count} of {of} match{'' if of == 1 else 'es'}" if of else "no match"]
+    else:
+        said = [f"{count} match{'' if count == 1 else 'es'}" if count else "no match"]
     if truncated:
-        said.append("there are more (--limit)" if count >= limit or fused else "there may be more")
+        said.append("there are more (--limit)" if count >= limit or of is not None else "there may be more")
     if withheld:
         said.append(f"{withheld:,} withheld as no nearer than chance (--no-floor)")
     yield from _hanging(f"{clean(brain)}: {'; '.join(said)}", terminal)
@@ -216,9 +220,10 @@ def _path(headings: Sequence[str], width: int) -> str:
         del parts[1]
         text = " > ".join([parts[0], "…", *parts[1:]])
     if columns(text) > width and len(parts) == 2:
-        last = fit(parts[1], max(8, width * 2 // 3))
         joint = " > … > " if len(headings) > 2 else " > "
-        text = fit(parts[0], width - columns(last) - len(joint)) + joint + last
+        room = width - columns(joint)
+        last = fit(parts[1], max(room // 2, room - columns(parts[0])))
+        text = fit(parts[0], room - columns(last)) + joint + last
     return fit(text, width)
 
 

@@ -20,6 +20,9 @@ NARROWEST = 40
 WIDEST_PROSE = 100
 """Lines of prose longer than this are hard to read, whatever the terminal offers."""
 
+LEAST_CELL = 12
+LEAST_PROSE = 24
+
 _BIDI = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 _UNSAFE = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_BIDI}\ud800-\udfff]")
 _LINE_ENDS = re.compile("\r\n|\r|\u2028|\u2029|\u0085|\x0b|\x0c")
@@ -171,27 +174,36 @@ def wrap(text: str, width: int) -> list[str]:
 
 
 def table(
-    rows: Sequence[Sequence[str]], width: int, *, right: Iterable[int] = (), last_free: bool = True
-) -> list[str]:
-    """Rows of clean cells in columns two spaces apart, none wider than `width`; the last column gives way
-    first."""
+    rows: Sequence[Sequence[str]], width: int, *, right: Iterable[int] = (), prose: bool = False
+) -> list[list[str]]:
+    """Rows of clean cells as lines, the columns two spaces apart, nothing wider than `width`.
+
+    One list of lines a row. Where it is too wide the widest columns are cut, down to LEAST_CELL; with
+    `prose` the last column gives way first, and goes on below itself instead of being cut.
+    """
     if not rows:
         return []
     numbers = frozenset(right)
     count = len(rows[0])
     widths = [max(columns(row[at]) for row in rows) for at in range(count)]
     over = sum(widths) + 2 * (count - 1) - width
-    order = [count - 1] if last_free else []
-    order += sorted((at for at in range(count) if at not in order), key=lambda at: -widths[at])
-    for at in order:
-        if over <= 0:
-            break
-        least = min(widths[at], 12)
-        cut = min(over, widths[at] - least)
-        widths[at] -= cut
+    if prose and over > 0:
+        cut = min(over, max(0, widths[-1] - LEAST_PROSE))
+        widths[-1] -= cut
         over -= cut
-    lines = []
-    for row in rows:
-        cells = [pad(fit(cell, widths[at]), widths[at], right=at in numbers) for at, cell in enumerate(row)]
-        lines.append(fit("  ".join(cells).rstrip(), width))
-    return lines
+    for at in sorted(range(count - 1 if prose else count), key=lambda at: -widths[at]):
+        cut = min(over, max(0, widths[at] - LEAST_CELL))
+        if cut > 0:
+            widths[at] -= cut
+            over -= cut
+    return [_row(row, widths, width, numbers, prose) for row in rows]
+
+
+def _row(
+    row: Sequence[str], widths: Sequence[int], width: int, numbers: frozenset[int], prose: bool
+) -> list[str]:
+    lasts = wrap(row[-1], widths[-1]) if prose else []
+    cells = [*row[:-1], lasts[0] if lasts else fit(row[-1], widths[-1])]
+    padded = [pad(fit(cell, widths[at]), widths[at], right=at in numbers) for at, cell in enumerate(cells)]
+    below = " " * (sum(widths[:-1]) + 2 * (len(widths) - 1))
+    return [fit("  ".join(padded).rstrip(), width), *(below + line for line in lasts[1:])]

@@ -123,8 +123,8 @@ def show(invocation: Invocation) -> int:
     from consilience.cli import render_project
 
     project = invocation.project()
-    shown = render_project.show(project)
-    return invocation.emit(lambda: shown, lambda terminal: render_project.shown(shown, terminal))
+    shown, error = render_project.show(project)
+    return invocation.emit(lambda: shown, lambda terminal: render_project.shown(shown, terminal), error=error)
 
 
 @command("remove", short_help="Take a brain out of the project")

@@ -1,0 +1,115 @@
+"""`csl ingest` and `csl index`."""
+
+from __future__ import annotations
+
+import click
+
+from consilience.cli.framework import argument, command
+from consilience.cli.invocation import Invocation
+from consilience.errors import ConsilienceError, SourceError
+
+GOES_ON = "what was committed is kept; the same command goes on from there"
+
+
+@command(
+    "ingest",
+    short_help="Take files and folders into a brain",
+    examples=[
+        "csl ingest notes/ --brain algebra",
+        "csl ingest peps/*.rst docs --exclude drafts/",
+        "csl ingest notes/ --no-embed && csl index",
+    ],
+)
+@argument("paths", metavar="PATH...", nargs=-1, required=True, help="Files, folders, or globs in quotes.")
+@click.option(
+    "--include", multiple=True, metavar="PATTERN", help="Only such files, as in .gitignore. Repeatable."
+)
+@click.option(
+    "--exclude", multiple=True, metavar="PATTERN", help="No such files, as in .gitignore. Repeatable."
+)
+@click.option(
+    "--no-ignore", is_flag=True, help="Take what .gitignore, .ignore and .consilienceignore leave out."
+)
+@click.option("--no-embed", is_flag=True, help="Leave the vectors to a later `csl index`.")
+def ingest(
+    invocation: Invocation,
+    paths: tuple[str, ...],
+    include: tuple[str, ...],
+    exclude: tuple[str, ...],
+    no_ignore: bool,
+    no_embed: bool,
+) -> int:
+    """Take Markdown, reStructuredText, plain text and HTML into a brain, whose layout is made if need be.
+
+    What was taken before and has not changed costs nothing. A changed file supersedes what it replaced.
+    Interrupting is safe: the same command goes on from there.
+    """
+    from consilience.cli import render_work
+
+    brain = invocation.brain_config()
+    actor = invocation.actor()
+    project = invocation.project()
+    invocation.kept = GOES_ON
+    progress = invocation.progress()
+    try:
+        with project.writable(brain.name, create=True) as opened:
+            report = opened.ingest(
+                paths,
+                actor=actor,
+                clock=invocation.clock,
+                root=project.root,
+                include=include,
+                exclude=exclude,
+                use_ignore_files=not no_ignore,
+                embed=not no_embed,
+                progress=progress,
+                waiting=invocation.waiting(),
+            )
+    finally:
+        progress.close()
+    error: ConsilienceError | None = None
+    if report.interrupted:
+        error = invocation.interrupted()
+    elif report.failed:
+        error = SourceError(
+            f"{len(report.failed)} file{'s' if len(report.failed) > 1 else ''} could not be taken",
+            hint="everything else is in; the same command tries them again",
+        )
+    return invocation.emit(
+        lambda: render_work.ingest_document(brain.name, actor.id, report),
+        lambda terminal: render_work.ingest(brain.name, actor.id, report, terminal),
+        warnings=report.notes,
+        error=error,
+    )
+
+
+@command(
+    "index",
+    short_help="Bring a brain's indices up to date",
+    examples=["csl index --brain algebra", "csl index --rebuild"],
+)
+@click.option(
+    "--rebuild", is_flag=True, help="Make them anew. Vectors of texts that did not change are kept."
+)
+@click.option("--no-embed", is_flag=True, help="Everything but the vectors.")
+def index(invocation: Invocation, rebuild: bool, no_embed: bool) -> int:
+    """Bring everything that is derived from a brain's blocks up to date: lexical index, vectors, statistics.
+
+    Interrupting is safe: the same command goes on from there.
+    """
+    from consilience.cli import render_work
+
+    brain = invocation.brain_config()
+    invocation.kept = "what was done is kept; the same command goes on from there"
+    progress = invocation.progress()
+    try:
+        with invocation.project().writable(brain.name) as opened:
+            report = opened.index(progress=progress, embed=not no_embed, rebuild=rebuild)
+    finally:
+        progress.close()
+    return invocation.emit(
+        lambda: render_work.index_document(brain.name, report),
+        lambda terminal: render_work.index(brain.name, report, terminal),
+        warnings=report.notes,
+        error=invocation.interrupted() if report.interrupted else None,
+    )

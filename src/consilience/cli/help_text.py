@@ -1,0 +1,503 @@
+"""Stored help pages, made by `python -m consilience.cli.help_pages`. Not to be edited."""
+
+PAGES: dict[str, str] = {
+    "": """\
+Usage: csl [OPTIONS] COMMAND [ARGS]...
+
+  Ask several verifiable brains one question, and see, with proof, where they
+  agree.
+
+Set up:
+  project   Make, show and change a project of several brains
+  status    What is here, healthy, stale or missing
+
+Fill:
+  ingest    Take files and folders into a brain
+  index     Bring a brain's indices up to date
+
+Ask:
+  search    Search one brain
+  explain   Show why a brain answers as it does
+  compound  Ask several brains one question
+
+Check:
+  block     Show one block, where it comes from, its proof
+  verify    Recompute everything a brain claims
+
+Options:
+  --version  Print the version.
+  --help     Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Learn more:
+  csl COMMAND --help
+""",
+    "project": """\
+Usage: csl project [OPTIONS] COMMAND [ARGS]...
+
+  A project is one consilience.toml: its brains by name, and who writes to
+  them.
+
+Commands:
+  init    Make a project in this folder
+  add     Declare one more brain
+  show    Show the project and its brains
+  remove  Take a brain out of the project
+  list    List the projects above and below this folder
+
+Options:
+  --help  Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Learn more:
+  csl project COMMAND --help
+""",
+    "project init": """\
+Usage: csl project init [OPTIONS] NAME
+
+  Make a project: write a consilience.toml.
+
+  Who writes to its brains is asked of --actor, CONSILIENCE_ACTOR, or git
+  (user.email).
+
+Arguments:
+  NAME  What the project is called.
+
+Options:
+  --path FOLDER       Where; this folder by default. Made if need be.
+  --description TEXT  What the project is about.
+  --help              Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Examples:
+  csl project init lectures
+  csl project init lectures --path ~/lectures --actor ana@example.org
+""",
+    "project add": """\
+Usage: csl project add [OPTIONS] BRAIN
+
+  Declare one more brain in the project's file. Its layout is made by its
+  first ingest.
+
+Arguments:
+  BRAIN  Lowercase letters and digits, single - or _ between them.
+
+Options:
+  --path FOLDER             Where it lives, from the project's folder;
+                            brains/BRAIN by default.
+  --outside                 Allow a folder outside of the project.
+  --description TEXT        What the brain is about.
+  --model PROVIDER[:MODEL]  What turns its text into vectors; e5-small by
+                            default.
+  --model-url URL           Where that provider answers.
+  --help                    Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Examples:
+  csl project add algebra --description 'Linear algebra, two semesters'
+  csl project add notes --path ../notes-brain --outside
+  csl project add notas --model openai:nomic-embed-text --model-url http://localhost:11434/v1
+""",
+    "project show": """\
+Usage: csl project show [OPTIONS]
+
+  Show the project: each brain, where it lives, whether it is here, blocks,
+  last change, root.
+
+Options:
+  --help  Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+""",
+    "project remove": """\
+Usage: csl project remove [OPTIONS] BRAIN
+
+  Take a brain out of the project's file. Its data stays where it is, unless
+  --delete-data is given.
+
+Arguments:
+  BRAIN  The brain's name.
+
+Options:
+  --delete-data  Delete its blocks and indices too. There is no way back.
+  --help         Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+""",
+    "project list": """\
+Usage: csl project list [OPTIONS] [FOLDER]
+
+  List the projects in the folders above this one and, some levels deep, below
+  it.
+
+Arguments:
+  [FOLDER]  Where to look; this folder by default.
+
+Options:
+  --help  Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+""",
+    "status": """\
+Usage: csl status [OPTIONS]
+
+  Say what is here, healthy, behind or missing, and what to do about it. With
+  --brain, of that one only.
+
+Options:
+  --help  Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Examples:
+  csl status
+""",
+    "ingest": """\
+Usage: csl ingest [OPTIONS] PATH...
+
+  Take Markdown, reStructuredText, plain text and HTML into a brain, whose
+  layout is made if need be.
+
+  What was taken before and has not changed costs nothing. A changed file
+  supersedes what it replaced. Interrupting is safe: the same command goes on
+  from there.
+
+Arguments:
+  PATH...  Files, folders, or globs in quotes.
+
+Options:
+  --include PATTERN  Only such files, as in .gitignore. Repeatable.
+  --exclude PATTERN  No such files, as in .gitignore. Repeatable.
+  --no-ignore        Take what .gitignore, .ignore and .consilienceignore
+                     leave out.
+  --no-embed         Leave the vectors to a later `csl index`.
+  --help             Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Examples:
+  csl ingest notes/ --brain algebra
+  csl ingest peps/*.rst docs --exclude drafts/
+  csl ingest notes/ --no-embed && csl index
+""",
+    "index": """\
+Usage: csl index [OPTIONS]
+
+  Bring everything that is derived from a brain's blocks up to date: lexical
+  index, vectors, statistics.
+
+  Interrupting is safe: the same command goes on from there.
+
+Options:
+  --rebuild   Make them anew. Vectors of texts that did not change are kept.
+  --no-embed  Everything but the vectors.
+  --help      Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Examples:
+  csl index --brain algebra
+  csl index --rebuild
+""",
+    "search": """\
+Usage: csl search [OPTIONS] TEXT...
+
+  Search one brain. Every match has been verified against the brain's root.
+
+  Several words need no quotes. Options may stand before or after them.
+
+Arguments:
+  TEXT...  The question.
+
+Options:
+  -n, --limit INTEGER RANGE  Most matches.  [default: 10; 1<=x<=10000]
+  --module MODULE            Only this module: canonical, episodic, semantic,
+                             procedural, provenance. Repeatable.
+  --kind KIND                Only blocks of this kind. Repeatable.
+  --subject SUBJECT          Only blocks about this subject. Repeatable.
+  --tag TAG                  Only blocks with this tag. Repeatable.
+  --source GLOB              Only what comes from these files. Repeatable.
+  --since DATE               Nothing before: 2024, 2024-05, 2024-05-01, with
+                             time, UTC.
+  --until DATE               Nothing after, the day (month, year) itself
+                             included.
+  --include-superseded       Also what something else has replaced.
+  --no-floor                 Also what is no nearer than chance.
+  --help                     Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Examples:
+  csl search how are features deprecated
+  csl search 'structured concurrency' --brain python --limit 3
+  csl search 'exam dates' --module episodic --since 2024-01-01
+""",
+    "explain": """\
+Usage: csl explain [OPTIONS] TEXT...
+
+  Show the plan that would answer a question, those rejected, the indices, and
+  the noise floor.
+
+Arguments:
+  TEXT...  The question.
+
+Options:
+  -n, --limit INTEGER RANGE  Most matches.  [default: 10; 1<=x<=10000]
+  --module MODULE            Only this module: canonical, episodic, semantic,
+                             procedural, provenance. Repeatable.
+  --kind KIND                Only blocks of this kind. Repeatable.
+  --subject SUBJECT          Only blocks about this subject. Repeatable.
+  --tag TAG                  Only blocks with this tag. Repeatable.
+  --source GLOB              Only what comes from these files. Repeatable.
+  --since DATE               Nothing before: 2024, 2024-05, 2024-05-01, with
+                             time, UTC.
+  --until DATE               Nothing after, the day (month, year) itself
+                             included.
+  --include-superseded       Also what something else has replaced.
+  --no-floor                 Also what is no nearer than chance.
+  --analyze                  Run it, and show what was measured beside what
+                             was estimated.
+  --help                     Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Examples:
+  csl explain how are features deprecated
+  csl explain 'exam dates' --analyze
+""",
+    "compound": """\
+Usage: csl compound [OPTIONS] COMMAND [ARGS]...
+
+  Every brain answers by itself, from its own indices, verified against its
+  own roots.
+
+Commands:
+  search   Search several brains, grouped or fused
+  explain  Show why each brain answers as it does
+
+Options:
+  --help  Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Learn more:
+  csl compound COMMAND --help
+""",
+    "compound search": """\
+Usage: csl compound search [OPTIONS] TEXT...
+
+  Search several brains, side by side: grouped by brain, or with --fuse as one
+  list.
+
+  --limit counts per brain, or with --fuse for the whole list.
+
+Arguments:
+  TEXT...  The question.
+
+Options:
+  -n, --limit INTEGER RANGE  Most matches.  [default: 10; 1<=x<=10000]
+  --module MODULE            Only this module: canonical, episodic, semantic,
+                             procedural, provenance. Repeatable.
+  --kind KIND                Only blocks of this kind. Repeatable.
+  --subject SUBJECT          Only blocks about this subject. Repeatable.
+  --tag TAG                  Only blocks with this tag. Repeatable.
+  --source GLOB              Only what comes from these files. Repeatable.
+  --since DATE               Nothing before: 2024, 2024-05, 2024-05-01, with
+                             time, UTC.
+  --until DATE               Nothing after, the day (month, year) itself
+                             included.
+  --include-superseded       Also what something else has replaced.
+  --no-floor                 Also what is no nearer than chance.
+  --brains NAME[,NAME...]    The brains to ask, in this order; repeatable, or
+                             with commas.
+  --all                      Ask every brain that is on this machine.
+  --fuse                     One list for all, by reciprocal rank, instead of
+                             one for each brain.
+  --help                     Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Examples:
+  csl compound search --all how are features deprecated
+  csl compound search --brains python,rust 'deprecation policy' --fuse
+""",
+    "compound explain": """\
+Usage: csl compound explain [OPTIONS] TEXT...
+
+  Show each brain's own plan for a question, side by side. There is no plan of
+  the compound.
+
+Arguments:
+  TEXT...  The question.
+
+Options:
+  -n, --limit INTEGER RANGE  Most matches.  [default: 10; 1<=x<=10000]
+  --module MODULE            Only this module: canonical, episodic, semantic,
+                             procedural, provenance. Repeatable.
+  --kind KIND                Only blocks of this kind. Repeatable.
+  --subject SUBJECT          Only blocks about this subject. Repeatable.
+  --tag TAG                  Only blocks with this tag. Repeatable.
+  --source GLOB              Only what comes from these files. Repeatable.
+  --since DATE               Nothing before: 2024, 2024-05, 2024-05-01, with
+                             time, UTC.
+  --until DATE               Nothing after, the day (month, year) itself
+                             included.
+  --include-superseded       Also what something else has replaced.
+  --no-floor                 Also what is no nearer than chance.
+  --brains NAME[,NAME...]    The brains to ask, in this order; repeatable, or
+                             with commas.
+  --all                      Ask every brain that is on this machine.
+  --analyze                  Run it, and show what was measured beside what
+                             was estimated.
+  --help                     Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Examples:
+  csl compound explain --all how are features deprecated
+""",
+    "block": """\
+Usage: csl block [OPTIONS] ID
+
+  Show one block: what it says, where it comes from, by whom, when, and what
+  replaced it.
+
+Arguments:
+  ID  sha256:... or its first four hex digits or more.
+
+Options:
+  --prove  Its inclusion proof into the module's root, checked (RFC 9162).
+  --bytes  Its bytes and nothing else: a file's original, or canonical JSON.
+  --help   Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Examples:
+  csl block 3f2a9c01d2e4
+  csl block 3f2a9c01d2e4 --prove
+  csl block 3f2a9c01d2e4 --bytes > file
+""",
+    "verify": """\
+Usage: csl verify [OPTIONS]
+
+  Recompute every id, membership, root, snapshot and original of a brain. Exit
+  status 5 if one differs.
+
+Options:
+  --help  Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Examples:
+  csl verify --brain algebra
+""",
+    "--version": """\
+csl 0.1.0
+""",
+}
