@@ -89,6 +89,7 @@ class Connection:
         """Take the write lock at once; False where another connection holds it."""
         try:
             self._raw.execute("BEGIN IMMEDIATE")
+            self._raw.execute(_WRITE_NOTHING)
         except sqlite3.Error as error:
             failure = translated(error, self.path)
             if isinstance(failure, BusyError):
@@ -111,6 +112,10 @@ class Connection:
             self._raw.close()
 
 
+_WRITE_NOTHING = "DELETE FROM absent WHERE 0"
+"""Fails at once in a database that is read-only, where `BEGIN IMMEDIATE` quietly begins to read."""
+
+
 class Closed(Connection):
     """What a view or writer holds once it is closed: every statement is a UsageError."""
 
@@ -125,6 +130,10 @@ class Closed(Connection):
 
     def run_many(self, sql: str, parameters: Iterable[Sequence[Any]]) -> None:
         raise self._error()
+
+    @property
+    def in_transaction(self) -> bool:
+        return False
 
     def _error(self) -> UsageError:
         return UsageError(f"{self.path.parent}: this view or writer is closed", hint="open a new one")

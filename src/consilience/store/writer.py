@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from consilience.errors import ConsilienceError, IntegrityError, UsageError
+from consilience.errors import ConsilienceError, CorruptStoreError, IntegrityError
 from consilience.protocol import (
     Actor,
     Block,
@@ -313,7 +313,7 @@ class Writer(LineageReads):
 
     def _fail(self, error: ConsilienceError) -> None:
         """A statement failed half way through a change: the transaction can only be rolled back."""
-        if isinstance(error, (IntegrityError, UsageError)) and self._db.in_transaction:
+        if isinstance(error, IntegrityError) and not isinstance(error, CorruptStoreError):
             return
         self._failed = error
 
