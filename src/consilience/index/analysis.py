@@ -155,9 +155,9 @@ def split(chunk: str) -> Chunk:
         return Chunk((Word(chunk.lower(), ()),), "", "", True)
     if chunk.isalnum():
         return Chunk((Word(chunk.lower()[:MAX_TERM], _camel_parts(chunk)),), "", "", False)
-    raw = _PART.findall(chunk)
+    raw = [part for part in _PART.findall(chunk) if fold(part)]
     words = tuple(Word(part.lower()[:MAX_TERM], _camel_parts(part)) for part in raw)
-    if not words or (len(raw) == 1 and len(raw[0]) == len(chunk)):
+    if not words or raw == [chunk]:
         return Chunk(words, "", "", False)
     if "-".join(raw) == chunk and not any(part.isdigit() for part in raw):
         joined = "".join(word.text for word in words)

@@ -14,6 +14,7 @@ from consilience.index.bm25 import PHRASE_WEIGHT, Scorer, rounded
 from consilience.index.lexical_state import (
     LexicalStatistics,
     Snapshot,
+    check_files,
     engine_errors,
     open_engine,
     read_snapshot,
@@ -51,7 +52,9 @@ class LexicalIndex:
             return None
         with engine_errors(directory):
             engine = open_engine(directory / "engine")
-            return cls(directory, engine, read_snapshot(directory, engine))
+            snapshot = read_snapshot(directory, engine)
+            check_files(directory)
+            return cls(directory, engine, snapshot)
 
     @classmethod
     def open_for_write(cls, directory: Path) -> LexicalWriter:

@@ -22,6 +22,8 @@ from consilience.model import Value
 FORMAT: Final = 1
 """Raise it when analysis, schema or state change: an index of another format is rebuilt."""
 
+_SEGMENT_FILES: Final = ("fast", "fieldnorm", "idx", "pos", "store", "term")
+
 
 class LexicalStatistics(Value, frozen=True, kw_only=True):
     """What the index holds: entries, terms per field (terms, exact, context), entries per language and per
@@ -36,6 +38,16 @@ class LexicalStatistics(Value, frozen=True, kw_only=True):
 class State(Value, frozen=True, kw_only=True):
     watermark: int = 0
     statistics: LexicalStatistics = LexicalStatistics()
+
+
+class _Segment(Value, frozen=True, kw_only=True):
+    segment_id: str
+
+
+class _Meta(Value, frozen=True, kw_only=True):
+    """The part of tantivy's meta.json that is read here."""
+
+    segments: tuple[_Segment, ...]
 
 
 class StateFile(Value, frozen=True, kw_only=True):
@@ -111,6 +123,20 @@ class Snapshot(NamedTuple):
 
     def frequency(self, field: Field, term: str) -> int:
         return self.searcher.doc_freq(field, term)
+
+
+def check_files(directory: Path) -> None:
+    """That no segment lacks a file: tantivy opens some of them late. Raises IndexUnusableError."""
+    meta = read_json(directory / "engine" / "meta.json", _Meta)
+    while meta is not None:
+        held = {path.name for path in (directory / "engine").iterdir()}
+        names = [segment.segment_id.replace("-", "") for segment in meta.segments]
+        missing = [f"{n}.{s}" for n in names for s in _SEGMENT_FILES if f"{n}.{s}" not in held]
+        if not missing:
+            return
+        before, meta = meta, read_json(directory / "engine" / "meta.json", _Meta)
+        if meta == before:  # else a merge took the files away meanwhile
+            raise unusable(directory, f"{missing[0]} is missing")
 
 
 def read_snapshot(directory: Path, engine: tantivy.Index) -> Snapshot:

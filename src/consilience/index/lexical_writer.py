@@ -20,6 +20,7 @@ from consilience.index.lexical_state import (
     LexicalStatistics,
     State,
     StateFile,
+    check_files,
     engine_errors,
     open_engine,
     read_snapshot,
@@ -49,7 +50,9 @@ class LexicalWriter:
         with contextlib.suppress(IndexUnusableError), engine_errors(self._directory):
             if read_states(self._directory) is not None:
                 engine = open_engine(self._directory / "engine")
-                return engine, read_snapshot(self._directory, engine).state
+                state = read_snapshot(self._directory, engine).state
+                check_files(self._directory)
+                return engine, state
         return self._create()
 
     def _create(self) -> tuple[tantivy.Index, State]:
