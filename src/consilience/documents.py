@@ -2,7 +2,7 @@
 
 Scores and strengths are strings with two decimals (contract C11). The floor of an explanation has four, so
 that a value below the floor does not read like one that reached it. The same answer gives the same bytes;
-between two runs over the same snapshots only `elapsed_ms`, and `actual_us` of an analysed explanation, differ,
+between two runs over the same snapshots only `elapsed_ms`, and `actual_us` of an explanation, differ,
 and `to_json(..., timings=False)` leaves those out.
 """
 

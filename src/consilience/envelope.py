@@ -38,7 +38,7 @@ def envelope(
 ) -> bytes:
     """The envelope of a command as one line of UTF-8 JSON, without a line end.
 
-    `data` is what `to_json` gives, or any JSON value; it may stand beside an error (what could be answered is).
+    `data` is what `to_json` gives, or any JSON value; it may stand beside an error: what could be said is.
     A lone surrogate, which a file name can bring along, becomes U+FFFD. Raises ConsilienceError for data that
     is no JSON.
     """
