@@ -51,7 +51,12 @@ class Query(Value, frozen=True, kw_only=True):
     floor: bool = True
 
 
-_LOCATOR = re.compile(r"(?:L(\d+)(?:-L(\d+))?)?(?:(?:^|(?<=.) )@(\d{4}-\d{2}-\d{2}\S*))?(?:(?:^|(?<=.) )# (.+))?", re.DOTALL)
+_LOCATOR = re.compile(
+    r"(?:L([1-9][0-9]{0,8})(?:-L([1-9][0-9]{0,8}))?)?"
+    r"(?:(?:^|(?<=.) )@([0-9]{4}-[0-9]{2}-[0-9]{2}\S*))?"
+    r"(?:(?:^|(?<=.) )# (.*))?",
+    re.DOTALL,
+)
 
 
 def _unescape(heading: str) -> str:
@@ -92,9 +97,12 @@ class Locator(Value, frozen=True, kw_only=True):
         if match is None or not text:
             return cls(headings=(text,) if text else ())
         first, last, date, path = match.groups()
-        headings = tuple(_unescape(part) for part in path.split(" > ")) if path else ()
         start = int(first) if first else None
-        return cls(first_line=start, last_line=int(last) if last else start, date=date, headings=headings)
+        end = int(last) if last else start
+        if start is not None and end is not None and end < start:
+            return cls(headings=(text,))
+        headings = () if path is None else tuple(_unescape(part) for part in path.split(" > "))
+        return cls(first_line=start, last_line=end, date=date, headings=headings)
 
 
 class Source(Value, frozen=True, kw_only=True):

@@ -138,7 +138,7 @@ def test_proof_equals_the_oracle_and_each_verifies_the_other(
 @settings(max_examples=300)
 @given(some_ids, st.data())
 def test_a_proof_altered_in_any_part_proves_nothing(leaves: list[bytes], data: st.DataObject) -> None:
-    """As the oracle says too. Another size can name a tree of the same shape at this leaf: both then agree."""
+    """As the oracle says too. Another size may name a tree of the same shape at this leaf: both agree."""
     good = prove(leaves, data.draw(st.sampled_from(leaves)))
     root = merkle.root(leaves)
     other = st.binary(min_size=32, max_size=32)
