@@ -213,6 +213,15 @@ def near(word: str, known: tuple[str, ...]) -> str | None:
     return found[0] if found else None
 
 
+def unknown_brain(name: str, config: Config) -> UsageError:
+    """The error for a name that this project does not declare."""
+    known = config.brain_names
+    meant = near(name, known)
+    hint = f"did you mean {meant}? " if meant else ""
+    hint += f"known: {', '.join(known)}" if known else "it has none yet: csl project add BRAIN"
+    return UsageError(f"this project has no brain called {name!r}", hint=hint)
+
+
 def brain_folder(declared: str, root: Path) -> Path:
     """The absolute folder of a path as declared. UsageError for one that cannot be a folder."""
     if not declared.strip():

@@ -25,10 +25,10 @@ from consilience.config import (
     embedding_problem,
     folder_problem,
     load,
-    near,
     overlap,
     parse,
     suggest_name,
+    unknown_brain,
 )
 from consilience.errors import (
     ActorError,
@@ -112,15 +112,6 @@ def remove_brain(file: Path, name: str) -> Config:
         return changed
 
     return edit(file, change)
-
-
-def unknown_brain(name: str, config: Config) -> UsageError:
-    """The error for a name that this project does not declare."""
-    known = config.brain_names
-    meant = near(name, known)
-    hint = f"did you mean {meant}? " if meant else ""
-    hint += f"known: {', '.join(known)}" if known else "it has none yet: csl project add BRAIN"
-    return UsageError(f"this project has no brain called {name!r}", hint=hint)
 
 
 def edit(file: Path, change: Callable[[str, Config], str]) -> Config:

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from consilience import config_file
-from consilience.config import FILE_NAME, BrainConfig, Config, Embedding, find, load
+from consilience.config import FILE_NAME, BrainConfig, Config, Embedding, find, load, unknown_brain
 from consilience.errors import (
     BrainNotFoundError,
     ConfigurationError,
@@ -89,6 +88,8 @@ class Project:
     ) -> Project:
         """Make a project in the folder `path`. UsageError if it holds one; ActorError for an id that is not
         one."""
+        from consilience import config_file
+
         folder = Path(os.path.abspath(path))  # noqa: PTH100
         config = config_file.create(folder, name, actor=actor, description=description)
         return cls(config, cache_dir=cache_dir, lookup=lookup)
@@ -131,7 +132,7 @@ class Project:
         for brain in self.brains:
             if brain.name == name:
                 return brain
-        raise config_file.unknown_brain(name, self.config)
+        raise unknown_brain(name, self.config)
 
     def choose(self, name: str | None = None) -> BrainConfig:
         """The named brain, or the only one. Never a guess between two: NoBrainError lists the names."""
@@ -250,6 +251,8 @@ class Project:
         embedding: Embedding | None = None,
     ) -> BrainConfig:
         """Declare a brain in the file. Its layout comes with the first ingest."""
+        from consilience import config_file
+
         self.config = config_file.add_brain(
             self.file, name, path=path, description=description, outside=outside, embedding=embedding
         )
@@ -260,6 +263,8 @@ class Project:
 
         Only a folder that holds a brain is ever deleted: ConfigurationError for anything else.
         """
+        from consilience import config_file
+
         brain = self.declared(name)
         here = brain.path.exists()
         if delete_data and here and not self.has_layout(brain):

@@ -141,6 +141,8 @@ def no_such_command(name: str, ctx: click.Context, known: list[str]) -> UsageErr
 
     here = ctx.command_path
     near = [f"{PROGRAM} {' '.join(path)}" for path in paths() if path and path[-1] == name]
+    if name == "help":
+        near = [f"{here} --help"]
     if not near:
         near = [f"{here} {match}" for match in difflib.get_close_matches(name, known, n=2, cutoff=0.6)]
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known)}"

@@ -22,7 +22,10 @@ FILE = Path(__file__).with_name("help_text.py")
 def page(path: tuple[str, ...]) -> str:
     """The help of one command, for a terminal of 80 columns or more."""
     command: click.Command = root_command()
-    context = click.Context(command, info_name=PROGRAM, obj=Invocation({}), terminal_width=78)
+    names = ["-h", "--help"]
+    context = click.Context(
+        command, info_name=PROGRAM, obj=Invocation({}), terminal_width=78, help_option_names=names
+    )
     for name in path:
         assert isinstance(command, click.Group)
         found = command.get_command(context, name)

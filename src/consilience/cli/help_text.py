@@ -25,8 +25,8 @@ Check:
   verify    Recompute everything a brain claims
 
 Options:
-  --version  Print the version.
-  --help     Show this message and exit.
+  --version   Print the version.
+  -h, --help  Show this message and exit.
 
 Global options:
   --project PATH        The project: its folder, or its consilience.toml.
@@ -53,7 +53,7 @@ Commands:
   list    List the projects above and below this folder
 
 Options:
-  --help  Show this message and exit.
+  -h, --help  Show this message and exit.
 
 Global options:
   --project PATH        The project: its folder, or its consilience.toml.
@@ -80,7 +80,7 @@ Arguments:
 Options:
   --path FOLDER       Where; this folder by default. Made if need be.
   --description TEXT  What the project is about.
-  --help              Show this message and exit.
+  -h, --help          Show this message and exit.
 
 Global options:
   --project PATH        The project: its folder, or its consilience.toml.
@@ -111,7 +111,7 @@ Options:
   --model PROVIDER[:MODEL]  What turns its text into vectors; e5-small by
                             default.
   --model-url URL           Where that provider answers.
-  --help                    Show this message and exit.
+  -h, --help                Show this message and exit.
 
 Global options:
   --project PATH        The project: its folder, or its consilience.toml.
@@ -133,7 +133,7 @@ Usage: csl project show [OPTIONS]
   last change, root.
 
 Options:
-  --help  Show this message and exit.
+  -h, --help  Show this message and exit.
 
 Global options:
   --project PATH        The project: its folder, or its consilience.toml.
@@ -154,7 +154,7 @@ Arguments:
 
 Options:
   --delete-data  Delete its blocks and indices too. There is no way back.
-  --help         Show this message and exit.
+  -h, --help     Show this message and exit.
 
 Global options:
   --project PATH        The project: its folder, or its consilience.toml.
@@ -174,7 +174,7 @@ Arguments:
   [FOLDER]  Where to look; this folder by default.
 
 Options:
-  --help  Show this message and exit.
+  -h, --help  Show this message and exit.
 
 Global options:
   --project PATH        The project: its folder, or its consilience.toml.
@@ -191,7 +191,7 @@ Usage: csl status [OPTIONS]
   --brain, of that one only.
 
 Options:
-  --help  Show this message and exit.
+  -h, --help  Show this message and exit.
 
 Global options:
   --project PATH        The project: its folder, or its consilience.toml.
@@ -223,7 +223,7 @@ Options:
   --no-ignore        Take what .gitignore, .ignore and .consilienceignore
                      leave out.
   --no-embed         Leave the vectors to a later `csl index`.
-  --help             Show this message and exit.
+  -h, --help         Show this message and exit.
 
 Global options:
   --project PATH        The project: its folder, or its consilience.toml.
@@ -249,7 +249,7 @@ Usage: csl index [OPTIONS]
 Options:
   --rebuild   Make them anew. Vectors of texts that did not change are kept.
   --no-embed  Everything but the vectors.
-  --help      Show this message and exit.
+  -h, --help  Show this message and exit.
 
 Global options:
   --project PATH        The project: its folder, or its consilience.toml.
@@ -287,7 +287,7 @@ Options:
                              included.
   --include-superseded       Also what something else has replaced.
   --no-floor                 Also what is no nearer than chance.
-  --help                     Show this message and exit.
+  -h, --help                 Show this message and exit.
 
 Global options:
   --project PATH        The project: its folder, or its consilience.toml.
@@ -327,7 +327,7 @@ Options:
   --no-floor                 Also what is no nearer than chance.
   --analyze                  Run it, and show what was measured beside what
                              was estimated.
-  --help                     Show this message and exit.
+  -h, --help                 Show this message and exit.
 
 Global options:
   --project PATH        The project: its folder, or its consilience.toml.
@@ -352,7 +352,7 @@ Commands:
   explain  Show why each brain answers as it does
 
 Options:
-  --help  Show this message and exit.
+  -h, --help  Show this message and exit.
 
 Global options:
   --project PATH        The project: its folder, or its consilience.toml.
@@ -395,7 +395,7 @@ Options:
   --all                      Ask every brain that is on this machine.
   --fuse                     One list for all, by reciprocal rank, instead of
                              one for each brain.
-  --help                     Show this message and exit.
+  -h, --help                 Show this message and exit.
 
 Global options:
   --project PATH        The project: its folder, or its consilience.toml.
@@ -437,7 +437,7 @@ Options:
   --all                      Ask every brain that is on this machine.
   --analyze                  Run it, and show what was measured beside what
                              was estimated.
-  --help                     Show this message and exit.
+  -h, --help                 Show this message and exit.
 
 Global options:
   --project PATH        The project: its folder, or its consilience.toml.
@@ -460,9 +460,10 @@ Arguments:
   ID  sha256:... or its first four hex digits or more.
 
 Options:
-  --prove  Its inclusion proof into the module's root, checked (RFC 9162).
-  --bytes  Its bytes and nothing else: a file's original, or canonical JSON.
-  --help   Show this message and exit.
+  --prove     Its inclusion proof into the module's root, checked (RFC 9162).
+  --bytes     Its bytes and nothing else: a file's original, or canonical
+              JSON.
+  -h, --help  Show this message and exit.
 
 Global options:
   --project PATH        The project: its folder, or its consilience.toml.
@@ -484,7 +485,7 @@ Usage: csl verify [OPTIONS]
   status 5 if one differs.
 
 Options:
-  --help  Show this message and exit.
+  -h, --help  Show this message and exit.
 
 Global options:
   --project PATH        The project: its folder, or its consilience.toml.

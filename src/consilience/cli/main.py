@@ -11,9 +11,12 @@ def main(argv: list[str] | None = None) -> int:
     page = _page(args)
     if page is not None:
         return page
-    from consilience.cli.app import run
+    try:
+        from consilience.cli.app import run
 
-    return run(args)
+        return run(args)
+    except KeyboardInterrupt:
+        return 130
 
 
 def _page(args: list[str]) -> int | None:

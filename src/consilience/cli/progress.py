@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from consilience.cli.terminal import clean
+from consilience.cli.terminal import clean, size
 
 EVERY_SECONDS = 10.0
 
@@ -27,7 +27,8 @@ class TerminalProgress:
         self._bar = tqdm(
             total=total,
             desc=clean(label),
-            unit=f" {unit}",
+            unit=unit if unit == "B" else f" {unit}",
+            unit_scale=unit == "B",
             file=sys.stderr,
             leave=False,
             dynamic_ncols=True,
@@ -71,11 +72,12 @@ class LineProgress:
         now = self._clock()
         if self._label and now - self._said >= EVERY_SECONDS:
             self._said = now
-            of = f" of {self._total:,}" if self._total is not None else ""
+            of = f" of {self._count(self._total)}" if self._total is not None else ""
             rate = self._done / max(now - self._began, 1e-9)
-            left = f", {(self._total - self._done) / rate:,.0f} s left" if self._total and rate else ""
+            left = f", {max(0, self._total - self._done) / rate:,.0f} s left" if self._total and rate else ""
             click.echo(
-                f"{self._label}: {self._done:,}{of} {self._unit}, {rate:,.0f} a second{left}", file=sys.stderr
+                f"{self._label}: {self._count(self._done)}{of}, {self._count(rate)} a second{left}",
+                file=sys.stderr,
             )
 
     def note(self, text: str) -> None:
@@ -83,3 +85,6 @@ class LineProgress:
 
     def close(self) -> None:
         self._label = ""
+
+    def _count(self, value: float) -> str:
+        return size(round(value)) if self._unit == "B" else f"{value:,.0f} {self._unit}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from consilience.cli.render_search import short
-from consilience.cli.terminal import Terminal, clean, table, wrap
+from consilience.cli.terminal import Terminal, clean, size, table, wrap
 from consilience.config import BrainConfig, load
 from consilience.errors import ConsilienceError
 from consilience.inspection import BrainStatus, ModuleStatus
@@ -47,7 +47,7 @@ class RemovedDocument(Value, frozen=True, kw_only=True):
 
 
 class BrainState(Value, frozen=True, kw_only=True):
-    """One brain as it is now. `state` is healthy, behind (something to do), empty, missing (no layout here)
+    """One brain as it is now. `state` is healthy, stale (something to do), empty, missing (no layout here)
     or damaged; `advice` says what to do; `status` is None where it cannot be opened."""
 
     name: str
@@ -197,7 +197,7 @@ def _state(project: Project, brain: BrainConfig) -> tuple[BrainState, Consilienc
             with project.brain(brain.name, read_only=True) as opened:
                 found = opened.status()
             status = _document(found)
-            state = "healthy" if found.healthy else "behind" if found.snapshot is not None else "empty"
+            state = "healthy" if found.healthy else "stale" if found.snapshot is not None else "empty"
             advice = found.advice
         except ConsilienceError as failed:
             state, error = "damaged", failed
@@ -317,16 +317,6 @@ def _figures(brain: BrainState) -> str:
     said.append(f"{size(status.disk_bytes)} on disk")
     said.append(f"changed {status.changed_at} by {status.changed_by}")
     return "; ".join(said)
-
-
-def size(count: int) -> str:
-    """Bytes as people say them, in powers of 1000."""
-    value, unit = float(count), "B"
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if value < 1000 or unit == "TB":
-            break
-        value /= 1000
-    return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
 
 
 def list_(projects: Sequence[Listed], start: Path, terminal: Terminal) -> Iterator[str]:

@@ -207,3 +207,13 @@ def _row(
     padded = [pad(fit(cell, widths[at]), widths[at], right=at in numbers) for at, cell in enumerate(cells)]
     below = " " * (sum(widths[:-1]) + 2 * (len(widths) - 1))
     return [fit("  ".join(padded).rstrip(), width), *(below + line for line in lasts[1:])]
+
+
+def size(count: int) -> str:
+    """Bytes as people say them, in powers of 1000."""
+    value, unit = float(count), "B"
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if value < 1000 or unit == "TB":
+            break
+        value /= 1000
+    return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import click
 
+from consilience.cli import output
 from consilience.cli.asking import asking, query
 from consilience.cli.framework import command
 from consilience.cli.invocation import Invocation
@@ -23,6 +24,12 @@ def choosing(function: Function) -> Function:
     )
     every = click.option("--all", "all_", is_flag=True, help="Ask every brain that is on this machine.")
     return brains(every(function))
+
+
+def _say_what_is_ignored(invocation: Invocation) -> None:
+    """`--brain` is for every other command (contract C2)."""
+    if "brain" in invocation.options:
+        output.note(invocation, "note: a compound asks --brains; --brain is not looked at")
 
 
 @command(
@@ -48,6 +55,7 @@ def search(invocation: Invocation, brains: tuple[str, ...], all_: bool, fuse: bo
     from consilience.envelope import outcome
 
     asked = query(options)
+    _say_what_is_ignored(invocation)
     result = invocation.project().compound(*brains, all=all_).search(asked, fuse=fuse)
     return invocation.emit(
         lambda: to_json(result),
@@ -74,6 +82,7 @@ def explain(
     from consilience.envelope import outcome
 
     asked = query(options)
+    _say_what_is_ignored(invocation)
     result = invocation.project().compound(*brains, all=all_).explain(asked, analyze=analyze)
     return invocation.emit(
         lambda: to_json(result),
