@@ -127,7 +127,9 @@ def test_a_proof_that_does_not_reach_the_root_is_not_given(store: Store) -> None
     ],
 )
 def test_originals_come_back_as_they_were(store: Store, size: int, compressible: bool, inline: bool) -> None:
-    data = (b"All about wells. " * (size // 17 + 1))[:size] if compressible else random.Random(2).randbytes(size)
+    data = (
+        (b"All about wells. " * (size // 17 + 1))[:size] if compressible else random.Random(2).randbytes(size)
+    )
     with store.write(ACTOR, NOW) as writer:
         ref = writer.put_content(data, "text/plain")
         assert (ref.size, ref.media_type, ref.blob) == (size, "text/plain", format_digest(sha256(data)))
