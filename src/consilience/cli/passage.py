@@ -42,16 +42,21 @@ def _lines_around(text: str, matched: re.Pattern[str] | None, width: int) -> lis
     indents = [len(line) - len(line.lstrip()) for line in lines if line.strip()]
     lines = [line[min(indents, default=0) :] for line in lines]
     if len(lines) > CODE_LINES:
-        hits = [len({line[a:b].lower() for a, b in spans(line, matched)}) for line in lines]
-        sums = [sum(hits[at : at + CODE_LINES - 1]) for at in range(len(lines) - CODE_LINES + 2)]
-        start = sums.index(max(sums))
-        start = max(0, start - 1) if start and not hits[start] else start
-        shown = lines[start : start + CODE_LINES - 1]
-        before, after = start > 0, start + len(shown) < len(lines)
-        lines = ["…", *shown] if before and not after else [*shown, "…"]
-        if before and after:
-            lines = ["…", *shown[:-1], "…"] if len(shown) == CODE_LINES - 1 else ["…", *shown, "…"]
+        lines = _window(lines, matched)
     return [fit(line, width) for line in lines]
+
+
+def _window(lines: list[str], matched: re.Pattern[str] | None) -> list[str]:
+    """CODE_LINES of more lines, ellipses included: those with most matches, if it can be with one line before."""
+    body = CODE_LINES - 2
+    hits = [len({line[a:b].lower() for a, b in spans(line, matched)}) for line in lines]
+    starts = range(len(lines) - body + 1)
+    start = max(starts, key=lambda at: (sum(hits[at : at + body]), not hits[at], -at))
+    if start <= 1:
+        return [*lines[: body + 1], "…"]
+    if start + body >= len(lines) - 1:
+        return ["…", *lines[-body - 1 :]]
+    return ["…", *lines[start : start + body], "…"]
 
 
 def _prose_around(text: str, matched: re.Pattern[str] | None, width: int) -> list[str]:

@@ -244,6 +244,9 @@ def shown(project: Shown, terminal: Terminal) -> Iterator[str]:
     rows.extend([brain.name, _where(brain, root), *_here(brain)] for brain in project.brains)
     for at, lines in enumerate(table(rows, terminal.width, right=(3,))):
         yield from (terminal.style(line, "dim") if at == 0 else line for line in lines)
+    for brain in project.brains:
+        if brain.outside and not Path(brain.path).is_relative_to(root):
+            yield f"{brain.name} lives outside of the project: {clean(brain.path)}"
     described = [brain for brain in project.brains if brain.description]
     if described:
         yield ""
@@ -266,7 +269,7 @@ def _where(brain: BrainState, root: Path) -> str:
     path = Path(brain.path)
     if path.is_relative_to(root):
         return clean(path.relative_to(root).as_posix())
-    return f"{clean(brain.path)} (outside)"
+    return min(clean(brain.path), clean(os.path.relpath(path, root)), key=len)
 
 
 def _here(brain: BrainState) -> list[str]:
