@@ -7,6 +7,7 @@ import os
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Final
 
 from consilience.errors import (
@@ -28,6 +29,7 @@ __all__ = [
     "IN_CLAUSE",
     "Closed",
     "Connection",
+    "Guard",
     "marks",
     "open_connection",
     "storage_error",
@@ -47,11 +49,32 @@ Row = tuple[Any, ...]
 Parameters = Sequence[Any] | Mapping[str, Any]
 
 
+class Guard:
+    """A context that lets errors of sqlite3 out as errors of this package.
+
+    Python's sqlite3 decodes texts and messages while it raises, so a damaged file can surface as a
+    UnicodeDecodeError.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, (sqlite3.Error, UnicodeDecodeError, MemoryError)):
+            raise translated(error, self._path) from error
+
+
 class Connection:
     """Statements on one brain.db, autocommit unless a transaction is begun. Not for two threads at once."""
 
     def __init__(self, raw: sqlite3.Connection, path: Path, *, reusable: bool, inode: int) -> None:
         self._raw = raw
+        self._guard = Guard(path)
         self.path = path
         self.codec = Codec()
         self.reusable = reusable
@@ -60,12 +83,8 @@ class Connection:
     def rows(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """All rows of a query. Never lazily: an open cursor would keep its snapshot pinned beyond its
         view."""
-        try:
+        with self._guard:
             return self._raw.execute(sql, parameters).fetchall()
-        except sqlite3.Error as error:
-            raise translated(error, self.path) from error
-        except MemoryError as error:
-            raise StorageError(f"{self.path}: out of memory", hint="close other programs") from error
 
     def row(self, sql: str, parameters: Parameters = ()) -> Row | None:
         """The first row of a query, or None."""
@@ -74,27 +93,21 @@ class Connection:
 
     def run(self, sql: str, parameters: Sequence[Any] = ()) -> int:
         """Execute a statement; the number of rows it changed."""
-        try:
+        with self._guard:
             return self._raw.execute(sql, parameters).rowcount
-        except sqlite3.Error as error:
-            raise translated(error, self.path) from error
 
     def run_many(self, sql: str, parameters: Iterable[Sequence[Any]]) -> None:
-        try:
+        with self._guard:
             self._raw.executemany(sql, parameters)
-        except sqlite3.Error as error:
-            raise translated(error, self.path) from error
 
     def begin_writing(self) -> bool:
         """Take the write lock at once; False where another connection holds it."""
         try:
-            self._raw.execute("BEGIN IMMEDIATE")
-            self._raw.execute(_WRITE_NOTHING)
-        except sqlite3.Error as error:
-            failure = translated(error, self.path)
-            if isinstance(failure, BusyError):
-                return False
-            raise failure from error
+            with self._guard:
+                self._raw.execute("BEGIN IMMEDIATE")
+                self._raw.execute(_WRITE_NOTHING)
+        except BusyError:
+            return False
         return True
 
     @property
@@ -177,7 +190,7 @@ def _open_without_log(path: Path, inode: int) -> Connection:
 
 
 def _opened(path: Path, mode: str, *, writing: bool, inode: int, reusable: bool = True) -> Connection:
-    try:
+    with Guard(path):
         raw = sqlite3.connect(
             f"{path.absolute().as_uri()}?{mode}",
             uri=True,
@@ -185,8 +198,6 @@ def _opened(path: Path, mode: str, *, writing: bool, inode: int, reusable: bool 
             isolation_level=None,
             check_same_thread=False,
         )
-    except sqlite3.Error as error:
-        raise translated(error, path) from error
     connection = Connection(raw, path, reusable=reusable, inode=inode)
     try:
         _check_identity(connection)
@@ -267,8 +278,10 @@ _DISK = {
 }
 
 
-def translated(error: sqlite3.Error, path: Path) -> ConsilienceError:
-    """The error of this package that a sqlite3 error stands for."""
+def translated(error: Exception, path: Path) -> ConsilienceError:
+    """The error of this package that one raised by sqlite3 stands for."""
+    if isinstance(error, MemoryError):
+        return StorageError(f"{path}: out of memory", hint="close other programs and try again")
     extended = getattr(error, "sqlite_errorcode", None)
     if extended is None:
         if isinstance(error, sqlite3.ProgrammingError):

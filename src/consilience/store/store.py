@@ -26,9 +26,9 @@ from consilience.store.connection import (
     CONTENT,
     DATABASE,
     Connection,
+    Guard,
     open_connection,
     storage_error,
-    translated,
 )
 from consilience.store.content import discard_temporary, sync_folder
 from consilience.store.schema import APPLICATION_ID, FORMAT, SCHEMA
@@ -229,7 +229,7 @@ class Store:
 
 def _write_empty(path: Path) -> None:
     """A complete, empty brain.db under a temporary name."""
-    try:
+    with Guard(path):
         raw = sqlite3.connect(path, isolation_level=None)
         try:
             for statement in ("PRAGMA page_size=4096", "PRAGMA journal_mode=WAL", "BEGIN"):
@@ -241,8 +241,6 @@ def _write_empty(path: Path) -> None:
             raw.execute("COMMIT")
         finally:
             raw.close()
-    except sqlite3.Error as error:
-        raise translated(error, path) from error
 
 
 def _publish(temporary: Path, database: Path) -> None:

@@ -16,7 +16,12 @@ from typing import Any
 
 import msgspec
 
-from consilience.errors import ConsilienceError, CorruptStoreError
+from consilience.errors import (
+    BrainNotFoundError,
+    ConfigurationError,
+    ConsilienceError,
+    CorruptStoreError,
+)
 from consilience.progress import NO_PROGRESS, Progress
 from consilience.protocol import Actor, Digest, MemoryType, format_digest, sha256
 from consilience.protocol import snapshot as snapshots
@@ -79,15 +84,16 @@ def verify(
     """Check a brain's folder, or what a view of its head sees.
 
     `every_snapshot` recomputes the roots of all snapshots, not only the head's: O(members) each. Raises only
-    where there is no brain to look at (BrainNotFoundError), it is a newer version's (ConfigurationError), or
-    the disk fails.
+    where there is no brain.db to look at (BrainNotFoundError) or the disk fails (StorageError).
     """
     if isinstance(target, View):
         return _Verification(target, progress, every_snapshot).run()
     try:
         with Store.open(target, read_only=True) as store, store.view() as view:
             return _Verification(view, progress, every_snapshot).run()
-    except CorruptStoreError as error:
+    except (CorruptStoreError, ConfigurationError, BrainNotFoundError) as error:
+        if not Store.exists(target):
+            raise
         return VerifyReport(checked=Checked(), problems=(Problem(what="database", detail=error.message),))
 
 

@@ -1,0 +1,101 @@
+"""The kept leaves of large modules: what they give is what computing afresh gives, or they are not used."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from stores import commit, derivation, fact, facts
+
+from consilience.protocol import Digest, MemoryType, merkle
+from consilience.store import Store
+from consilience.store.leaves import WORTH_KEEPING, Leaves
+from consilience.store.verify import verify
+
+KIND = MemoryType.SEMANTIC
+
+
+def ids(*numbers: int) -> list[bytes]:
+    return sorted(hashlib.sha256(b"%d" % n).digest() for n in numbers)
+
+
+numbers = st.sets(st.integers(0, 60), max_size=40)
+
+
+@given(numbers.filter(bool), numbers, numbers)
+def test_changed_leaves_are_those_computed_afresh(before: set[int], more: set[int], fewer: set[int]) -> None:
+    joined, left = more - before, fewer & before
+    changed = Leaves.of(KIND, ids(*before)).changed(ids(*joined), ids(*left))
+    assert changed is not None
+    after = ids(*((before | joined) - left))
+    assert changed.reference() == Leaves.of(KIND, after).reference()
+    assert changed.reference().root == merkle.root(after) and len(changed) == len(after)
+
+
+@given(numbers.filter(bool), st.integers(0, 60))
+def test_impossible_changes_are_refused(before: set[int], n: int) -> None:
+    leaves = Leaves.of(KIND, ids(*before))
+    assert (leaves.changed(ids(n), []) is None) is (n in before)
+    assert (leaves.changed([], ids(n)) is None) is (n not in before)
+    assert Leaves.of(KIND, []).changed(ids(n), []) is None
+
+
+def test_saved_and_loaded(folder: Path) -> None:
+    leaves = Leaves.of(KIND, ids(*range(100)))
+    reference = leaves.reference()
+    assert Leaves.load(folder, reference) is None
+    leaves.save(folder, reference.root)
+    loaded = Leaves.load(folder, reference)
+    assert loaded is not None and loaded.reference() == reference
+    for other in (
+        Leaves.of(KIND, ids(*range(99))).reference(),
+        Leaves.of(MemoryType.EPISODIC, ids(*range(100))).reference(),
+    ):
+        assert Leaves.load(folder, other) is None
+    assert [p.name for p in folder.iterdir()] == ["semantic.bin"]
+
+
+def test_damaged_leaves_are_not_used(folder: Path) -> None:
+    leaves = Leaves.of(KIND, ids(*range(40)))
+    reference = leaves.reference()
+    leaves.save(folder, reference.root)
+    path = folder / "semantic.bin"
+    data = path.read_bytes()
+    for at in [*range(60), *range(60, len(data), 37)]:
+        path.write_bytes(data[:at] + bytes([data[at] ^ 0x10]) + data[at + 1 :])
+        assert Leaves.load(folder, reference) is None, at
+    for length in (0, 7, 51, 52, 53, len(data) - 1):
+        path.write_bytes(data[:length])
+        assert Leaves.load(folder, reference) is None
+    path.write_bytes(data + b"x")
+    assert Leaves.load(folder, reference) is None
+
+
+def test_leaves_that_cannot_be_kept_are_no_error(folder: Path) -> None:
+    (folder / "file").write_text("in the way")
+    leaves = Leaves.of(KIND, ids(1))
+    leaves.save(folder / "file", Digest(b"\0" * 32))
+
+
+@pytest.mark.parametrize("damage", ["none", "deleted", "garbage", "stale"])
+def test_a_large_brain_commits_right_whatever_became_of_its_leaves(store: Store, damage: str) -> None:
+    source, blocks = fact("source"), facts(0, WORTH_KEEPING)
+    commit(store, [source, *blocks])
+    kept = store.path / "derived" / "merkle" / "semantic.bin"
+    first = kept.read_bytes()
+    commit(store, [*facts(90_000, 90_005), *(derivation(b, source) for b in blocks[:9])], withdraw=blocks[:3])
+    assert kept.read_bytes() != first
+    if damage == "deleted":
+        kept.unlink()
+    elif damage == "garbage":
+        kept.write_bytes(os.urandom(5_000))
+    elif damage == "stale":
+        kept.write_bytes(first)
+    commit(store, [*facts(95_000, 95_002), blocks[1]], withdraw=[blocks[9], source])
+    assert sorted(p.name for p in kept.parent.iterdir()) == ["semantic.bin"]
+    report = verify(store.path, every_snapshot=True)
+    assert report.ok and report.checked.modules == 5
