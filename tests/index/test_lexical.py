@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -484,6 +486,27 @@ def test_purging_removes_the_files_that_held_the_words(tmp_path: Path) -> None:
         writer.purge([2])
     assert held
     assert not held & {path.name for path in tmp_path.rglob("*")}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders cannot be made read-only there")
+def test_a_brain_that_nobody_may_write_is_read() -> None:
+    folder = Path(tempfile.mkdtemp())
+    try:
+        write(folder / "lexical", [entry(1, "wing")])
+        code = (
+            "from consilience.index.facets import FacetIndex\nw = FacetIndex.open_for_write(folder / 'facets.db')\n"
+            "w.add(entries([1])); w.commit(1); w.close()\n"
+            "for path in [*folder.rglob('*'), folder]: path.chmod(0o555 if path.is_dir() else 0o444)\n"
+            "os.geteuid() or os.setuid(65534)\n"
+            "i = LexicalIndex.open(folder / 'lexical'); print([h.n for h in i.search(i.analyze('wing'), 5).hits])\n"
+            "print(i.refresh(), FacetIndex.open(folder / 'facets.db').count())"
+        )
+        done = run(code, str(folder), check=False)
+        assert done.stdout == b"[1]\nFalse 1\n", done.stderr
+    finally:
+        for path in (folder, *folder.rglob("*")):
+            path.chmod(0o755)
+        shutil.rmtree(folder)
 
 
 def test_import_is_light() -> None:

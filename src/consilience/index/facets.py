@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import fnmatch
+import os
 import re
 import sqlite3
 import threading
@@ -95,7 +96,9 @@ def passes(entry: Entry, filters: Filters) -> bool:
 
 
 def _connect(path: Path, *, writable: bool = False) -> sqlite3.Connection:
-    mode = "rwc" if writable else "ro"
+    """A connection. Where the folder cannot be written, SQLite cannot make the files that a reader of a WAL needs;
+    nobody writes there either, so the file is read as one that does not change."""
+    mode = "rwc" if writable else "ro" if os.access(path.parent, os.W_OK) else "ro&immutable=1"
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={mode}",
         uri=True,

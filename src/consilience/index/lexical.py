@@ -12,11 +12,11 @@ from tantivy import Occur, Query
 
 from consilience.index.bm25 import PHRASE_WEIGHT, Scorer, rounded
 from consilience.index.lexical_state import (
+    Engine,
     LexicalStatistics,
     Snapshot,
     check_files,
     engine_errors,
-    open_engine,
     read_snapshot,
     read_states,
     stamp_of,
@@ -38,10 +38,10 @@ _TIES_LIMIT: Final = 20_000
 class LexicalIndex:
     """A reader. Thread-safe; sees the state of its opening until `refresh`."""
 
-    def __init__(self, directory: Path, engine: tantivy.Index, snapshot: Snapshot) -> None:
+    def __init__(self, directory: Path, engine: Engine, snapshot: Snapshot) -> None:
         self._directory = directory
         self._engine = engine
-        self._schema = engine.schema
+        self._schema = engine.index.schema
         self._snapshot = snapshot
         self._lock = threading.Lock()
 
@@ -51,7 +51,7 @@ class LexicalIndex:
         if read_states(directory) is None:
             return None
         with engine_errors(directory):
-            engine = open_engine(directory / "engine")
+            engine = Engine(directory / "engine")
             snapshot = read_snapshot(directory, engine)
             check_files(directory)
             return cls(directory, engine, snapshot)

@@ -8,6 +8,8 @@ any point leaves one consistent state (docs/decisions/0052).
 from __future__ import annotations
 
 import contextlib
+import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -65,10 +67,42 @@ def schema() -> tantivy.Schema:
     return builder.build()
 
 
-def open_engine(path: Path) -> tantivy.Index:
-    index = tantivy.Index.open(str(path))
-    index.config_reader("manual", 0)
-    return index
+class Engine:
+    """tantivy on one folder, for reading.
+
+    tantivy takes a lock file to read, so that no writer removes what is being opened. Where the folder cannot be
+    written, no writer can remove anything either, and the engine opens a temporary folder of links instead.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._links: tempfile.TemporaryDirectory[str] | None = None
+        try:
+            self.index = self._open(path)
+        except ValueError as error:
+            if "Lockfile" not in str(error) or os.access(path, os.W_OK):
+                raise
+            self._link()
+
+    @staticmethod
+    def _open(path: Path) -> tantivy.Index:
+        index = tantivy.Index.open(str(path))
+        index.config_reader("manual", 0)
+        return index
+
+    def _link(self) -> None:
+        self._links = tempfile.TemporaryDirectory(prefix="consilience-", ignore_cleanup_errors=True)
+        for each in self._path.iterdir():
+            if each.suffix != ".lock":
+                (Path(self._links.name) / each.name).symlink_to(each.absolute())
+        self.index = self._open(Path(self._links.name))
+
+    def searcher(self) -> tantivy.Searcher:
+        """The last commit."""
+        if self._links is not None:
+            self._link()
+        self.index.reload()
+        return self.index.searcher()
 
 
 def read_states(directory: Path) -> tuple[State, ...] | None:
@@ -139,11 +173,10 @@ def check_files(directory: Path) -> None:
             raise unusable(directory, f"{missing[0]} is missing")
 
 
-def read_snapshot(directory: Path, engine: tantivy.Index) -> Snapshot:
+def read_snapshot(directory: Path, engine: Engine) -> Snapshot:
     """The last committed state, also while a writer commits in between. Raises IndexUnusableError."""
     for _ in range(5):
         stamp = stamp_of(directory)
-        engine.reload()
         searcher = engine.searcher()
         fitting = [
             state for state in read_states(directory) or () if state.statistics.documents == searcher.num_docs

@@ -17,12 +17,12 @@ from consilience.index.analysis import analyzer
 from consilience.index.lexical import LexicalIndex
 from consilience.index.lexical_state import (
     FORMAT,
+    Engine,
     LexicalStatistics,
     State,
     StateFile,
     check_files,
     engine_errors,
-    open_engine,
     read_snapshot,
     read_states,
     schema,
@@ -49,10 +49,10 @@ class LexicalWriter:
     def _open(self) -> tuple[tantivy.Index, State]:
         with contextlib.suppress(IndexUnusableError), engine_errors(self._directory):
             if read_states(self._directory) is not None:
-                engine = open_engine(self._directory / "engine")
+                engine = Engine(self._directory / "engine")
                 state = read_snapshot(self._directory, engine).state
                 check_files(self._directory)
-                return engine, state
+                return engine.index, state
         return self._create()
 
     def _create(self) -> tuple[tantivy.Index, State]:
