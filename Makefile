@@ -1,0 +1,60 @@
+# make demo    install into .venv and ask three small brains a few questions
+# make test    everything that must hold: lint, types, imports, tests
+# make help    the rest
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PYTEST_ARGS ?=
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test pytest lint format soak bench clean venv-semantic venv-dev
+
+help:
+	@echo 'make demo     install into $(VENV) and ask three small brains a few questions'
+	@echo 'make test     lint, types, imports, tests'
+	@echo 'make lint     lint, types and imports alone'
+	@echo 'make pytest   tests alone; PYTEST_ARGS="-k fusion" chooses'
+	@echo 'make soak     the long runs'
+	@echo 'make bench    the benchmarks that there are, and how to run one'
+	@echo 'make format   put the code into its format'
+	@echo 'make clean    remove everything that was made here, $(VENV) included'
+	@echo
+	@echo 'PYTHON=python3.12 chooses the interpreter, 3.11 or newer; now: $(PYTHON)'
+
+demo: venv-semantic
+	@BIN='$(CURDIR)/$(BIN)' sh demo/run.sh
+
+test: lint pytest
+
+pytest: venv-dev
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: venv-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy --strict
+	$(BIN)/lint-imports
+
+format: venv-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+soak: venv-dev
+	$(BIN)/python -m pytest -m soak $(PYTEST_ARGS)
+
+bench: venv-dev
+	@for file in bench/bench_*.py; do \
+	    [ -f "$$file" ] || { echo 'no benchmark yet'; break; }; \
+	    printf '%s/python %s\n    ' '$(BIN)' "$$file"; \
+	    sed -n 's/^"""//; s/"""$$//; 1p' "$$file"; \
+	done
+
+clean:
+	rm -rf $(VENV) demo-project build dist src/*.egg-info
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+venv-semantic venv-dev: venv-%:
+	@PYTHON='$(PYTHON)' .ci/venv $*
