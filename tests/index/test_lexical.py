@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import errno
 import json
+import os
 import random
 import shutil
 import signal
@@ -13,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from consilience.errors import BusyError, IndexUnusableError
+from consilience.errors import BusyError, IndexUnusableError, StorageError
 from consilience.index.bm25 import MemoryIndex, idf, stored_length
 from consilience.index.lexical import LexicalIndex
 from consilience.index.question import MAX_WORDS
@@ -167,6 +169,17 @@ def test_languages_of_the_brain_are_searched_in(tmp_path: Path) -> None:
     assert set(query.languages) == {"en", "es"}
     assert ns(index.search(query, 10)) == [1]
     assert ns(ask(index, "fast song")) == [2]
+
+
+@pytest.mark.parametrize("hints", [(), ("en",), ("it",), ("xx",), ("",)])
+def test_function_words_are_dropped_also_where_the_language_was_detected_wrongly(
+    tmp_path: Path, hints: tuple[str, ...]
+) -> None:
+    index = write(
+        tmp_path, [entry(1, "the wing of a plane"), entry(2, "las alas de un avión", language="es")]
+    )
+    query = index.analyze("how does the wing work for you", languages=hints)
+    assert [word.surface for word in query.words] == ["wing", "work"]
 
 
 # --- filters, cuts, order ---------------------------------------------------------------------------------------
@@ -355,6 +368,23 @@ def test_the_watermark_moves_without_entries_and_never_back(tmp_path: Path) -> N
         writer.commit(7)
     assert reader(tmp_path).watermark == 40
     assert ns(ask(reader(tmp_path), "wing")) == [1]
+
+
+def test_a_full_disk_is_a_storage_error_and_keeps_the_last_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, [entry(1, "wing")])
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with LexicalIndex.open_for_write(tmp_path) as writer, monkeypatch.context() as patch:
+        writer.add([entry(2, "wing")])
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(StorageError, match="No space left"):
+            writer.commit(2)
+    assert ns(ask(reader(tmp_path), "wing")) == [1]
+    assert write(tmp_path, [entry(3, "wing")]).statistics.documents == 2
 
 
 def test_a_second_writer_is_refused(tmp_path: Path) -> None:

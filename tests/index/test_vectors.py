@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import errno
+import os
 import signal
 import subprocess
 import sys
@@ -12,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from consilience.errors import BusyError, IndexUnusableError, ValidationError
+from consilience.errors import BusyError, IndexUnusableError, StorageError, ValidationError
 from consilience.index.vectors import VectorIndex, quantise, text_hash
 from consilience.model import Hits
 
@@ -206,6 +208,23 @@ def test_what_is_not_committed_is_dropped(tmp_path: Path) -> None:
         writer.append([2], hashes(1), unit(1, 8, 3))
     assert not index.refresh()
     assert reader(tmp_path).count == 1
+
+
+def test_a_full_disk_is_a_storage_error_and_keeps_the_last_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, [1], unit(1, 8))
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with VectorIndex.open_for_write(tmp_path, TAG, 8) as writer, monkeypatch.context() as patch:
+        writer.append([2], hashes(1), unit(1, 8))
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(StorageError, match="No space left"):
+            writer.commit(2)
+    assert reader(tmp_path).count == 1
+    assert write(tmp_path, [3], unit(1, 8)).count == 2
 
 
 def test_a_second_writer_is_refused(tmp_path: Path) -> None:

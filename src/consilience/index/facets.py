@@ -59,23 +59,20 @@ def source_matcher(patterns: Sequence[str]) -> Callable[[str], bool]:
     the file name too. Another one is the exact origin, a leading folder of it, or the file name. A leading
     `./` is dropped.
     """
-    globs: list[tuple[re.Pattern[str], bool]] = []
-    plain: list[str] = []
+    forms: list[str] = []
     for pattern in patterns:
         text = pattern.removeprefix("./")
         if any(c in text for c in "*?["):
-            globs.append((re.compile(fnmatch.translate(text)), "/" not in text))
+            whole = fnmatch.translate(text)
+            forms.append(whole if "/" in text else f"(?:.*/)?{whole}")
         else:
-            plain.append(text.rstrip("/"))
-
-    def matches(origin: str) -> bool:
-        origin = origin.removeprefix("./")
-        name = origin.rsplit("/", 1)[-1]
-        if any(origin == p or origin.startswith(p + "/") or name == p for p in plain):
-            return True
-        return any(g.match(origin) or (of_name and g.match(name)) for g, of_name in globs)
-
-    return matches
+            exact = re.escape(text.rstrip("/"))
+            forms += [
+                rf"{exact}(?:/.*)?\Z",
+                rf".*/{exact}\Z" if "/" not in text.rstrip("/") else rf"{exact}\Z",
+            ]
+    wanted = re.compile("|".join(rf"(?:\./)?(?:{form})" for form in forms), re.DOTALL)
+    return lambda origin: wanted.match(origin) is not None
 
 
 def passes(entry: Entry, filters: Filters) -> bool:

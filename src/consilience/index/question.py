@@ -103,13 +103,13 @@ def _spread(languages: Mapping[str, int], hints: Sequence[str]) -> tuple[str, ..
 
 
 def _asked_in(words: Sequence[str], languages: Sequence[str], hints: Sequence[str]) -> tuple[str, ...]:
-    """The languages whose stop words are dropped: the hints, or the one whose function words the question
-    has most of."""
-    if any(hints):
-        return tuple(h for h in hints if h)
+    """The languages whose stop words are dropped: the hints, and the one that the question has most function words
+    of (a detector is often wrong about a few words)."""
     counts = [(sum(analyzer(code).is_stop(word) for word in words), code) for code in languages]
     most = max((count for count, _ in counts), default=0)
-    return tuple(code for count, code in counts if count == most)
+    return tuple(
+        dict.fromkeys([*(h for h in hints if h), *(code for count, code in counts if count == most)])
+    )
 
 
 class _Draft:
