@@ -59,10 +59,9 @@ def test_imports_point_downwards() -> None:
 ENGINES = {
     "click": {"cli"},
     "tqdm": {"cli"},
-    "tomlkit": {"config_file.py"},
     "tomllib": {"config.py", "toml_lines.py"},
     "platformdirs": {"project.py"},
-    "sqlite3": {"store"},
+    "sqlite3": {"index", "store"},
     "zstandard": {"store"},
     "tantivy": {"index"},
     "markdown_it": {"ingest"},
@@ -222,7 +221,6 @@ def test_the_version_is_that_of_the_installed_package() -> None:
 HEAVY = (
     "numpy",
     "tantivy",
-    "tomlkit",
     "markdown_it",
     "selectolax",
     "zstandard",
