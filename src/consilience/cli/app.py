@@ -13,7 +13,7 @@ import click
 from consilience.cli import output
 from consilience.cli.framework import Group
 from consilience.cli.invocation import INTERRUPTED, Invocation
-from consilience.cli.tree import PROGRAM, SECTIONS
+from consilience.cli.tree import PROGRAM, SECTIONS, paths
 from consilience.errors import ConsilienceError, StorageError, UsageError
 
 PIPE_CLOSED = 141
@@ -50,6 +50,7 @@ def run(args: list[str], environ: Mapping[str, str] | None = None) -> int:
     if f"_{PROGRAM.upper()}_COMPLETE" in environ:
         root_command().main(args, prog_name=PROGRAM)
     invocation = Invocation(environ, json=_wants_json(args))
+    invocation.command = ".".join(_called(args))
     _soften_streams()
     try:
         status = _guarded(args, invocation)
@@ -72,7 +73,7 @@ def _guarded(args: list[str], invocation: Invocation) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:
-        return _click_error(invocation, error)
+        return _click_error(invocation, error, args)
     except (KeyboardInterrupt, click.Abort):
         return _fail(invocation, invocation.interrupted())
     except BrokenPipeError:
@@ -95,7 +96,7 @@ def _fail(invocation: Invocation, error: ConsilienceError) -> int:
         import traceback
 
         traceback.print_exception(error)
-    if invocation.json:
+    if invocation.json and sys.stdout is not None:
         output.write_bytes(output.envelope_bytes(invocation.command, None, (), error))
     else:
         output.write_notes(invocation, (), error)
@@ -111,11 +112,11 @@ def _bug(invocation: Invocation, error: Exception) -> int:
     return _fail(invocation, ours)
 
 
-def _click_error(invocation: Invocation, error: click.ClickException) -> int:
+def _click_error(invocation: Invocation, error: click.ClickException, args: list[str]) -> int:
     """click's own complaints in our shape: what, then a hint."""
-    context = getattr(error, "ctx", None)
-    if context is not None:
-        invocation.command = ".".join(context.command_path.split()[1:])
+    context: click.Context | None = getattr(error, "ctx", None)
+    called = context.command_path.split()[1:] if context is not None else _called(args)
+    invocation.command = ".".join(called)
     if type(error).__name__ == "NoArgsIsHelpError" and not invocation.json:
         click.echo(context.get_help() if context is not None else error.format_message(), err=True)
         return 2
@@ -123,11 +124,19 @@ def _click_error(invocation: Invocation, error: click.ClickException) -> int:
     message = message[:1].lower() + message[1:].rstrip(".")
     if type(error).__name__ == "NoArgsIsHelpError":
         message = "a command is missing"
-    return _fail(invocation, UsageError(message, hint=_hint(error, context)))
+    return _fail(invocation, UsageError(message, hint=_hint(error, " ".join([PROGRAM, *called]))))
 
 
-def _hint(error: click.ClickException, context: click.Context | None) -> str:
-    path = context.command_path if context is not None else PROGRAM
+def _called(args: list[str]) -> list[str]:
+    """The command that a line calls, as far as its words tell."""
+    called: list[str] = []
+    for word in args:
+        if (*called, word) in paths():
+            called.append(word)
+    return called
+
+
+def _hint(error: click.ClickException, path: str) -> str:
     if isinstance(error, click.NoSuchOption):
         if error.possibilities:
             return f"did you mean {' or '.join(sorted(error.possibilities))}?"

@@ -180,13 +180,12 @@ def _facts(match: Match | CompoundMatch, marks: Sequence[Contribution], width: i
     facts.append(short(match.block_id))
     rest = " · ".join(facts)
     where = place(match.sources)
-    if not where:
-        yield rest
-    elif columns(where) + columns(rest) + 3 <= width:
+    if where and columns(where) + columns(rest) + 3 <= width:
         yield f"{where} · {rest}"
-    else:
+        return
+    if where:
         yield _fit_left(where, width)
-        yield rest
+    yield from [rest] if columns(rest) <= width else facts
 
 
 def _of_one(brain: str, match: Match) -> Contribution:

@@ -63,8 +63,8 @@ def verified(brain: str, report: VerifyReport, terminal: Terminal) -> Iterator[s
     )
     yield f"{terminal.style(brain, 'bold')}: {verdict}"
     said = (
-        f"recomputed {checked.blocks:,} blocks, {checked.records:,} of them records; {checked.modules:,} roots in "
-        f"{checked.snapshots:,} snapshots; {checked.contents:,} originals"
+        f"recomputed {checked.blocks:,} blocks, {checked.records:,} records, {checked.contents:,} originals, "
+        f"{checked.modules:,} roots, snapshots {checked.snapshots:,}"
     )
     yield from (f"  {line}" for line in wrap(said, terminal.prose - 2))
     for problem in report.problems:
