@@ -69,8 +69,9 @@ class EmbedderSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     `model`, `url` and `dims` concern the providers that have a choice (dims: the width that vectors must have;
     required for none). `query_prefix` and `passage_prefix` are put before texts by the providers that run a model of
-    the caller's choosing. `threads` (e5-small) defaults to the cores that this process may use. `api_key` never shows
-    in a repr, a message or a tag.
+    the caller's choosing. `threads` (e5-small) defaults to the cores that this process may use; `accelerate`: many
+    texts are embedded by OpenVINO where the extra [fast] is installed. `batch` (openai): texts a request.
+    `api_key` never shows in a repr, a message or a tag.
     """
 
     provider: Provider = "e5-small"
@@ -83,6 +84,7 @@ class EmbedderSpec(msgspec.Struct, frozen=True, kw_only=True):
     timeout_s: float = 60.0
     batch: int = 64
     threads: int | None = None
+    accelerate: bool = True
 
     def __repr__(self) -> str:
         shown = [f"{name}={getattr(self, name)!r}" for name in ("provider", "model", "url", "dims")]
@@ -155,7 +157,7 @@ def _open(
     if spec.provider == "e5-small":
         from consilience.embed.e5 import open_e5
 
-        return open_e5(cache_dir, threads=spec.threads, warn=warn)
+        return open_e5(cache_dir, threads=spec.threads, accelerate=spec.accelerate, warn=warn)
     if spec.provider == "hashed":
         from consilience.embed.hashed import HashedEmbedder
 

@@ -21,22 +21,19 @@ BATCH_TOKENS = 1024
 MOST_THREADS = 16
 
 Encode = Callable[[Sequence[Sequence[int]]], Floats]
+Split = Callable[[Sequence[Sequence[int]]], Iterator[list[int]]]
 
 
 def encode_all(
-    sequences: Sequence[Sequence[int]],
-    encode: Encode,
-    *,
-    width: int,
-    threads: int,
-    batch_tokens: int = BATCH_TOKENS,
+    sequences: Sequence[Sequence[int]], encode: Encode, split: Split, *, width: int, threads: int
 ) -> Floats:
     """The vectors of all sequences, float32 (len(sequences), width), in their order.
 
-    An interrupt or an exception in a batch ends the call when the batches under way are done, within a second.
+    `split` gives the indices of each batch, the costliest first: then the threads end together. An interrupt, or an
+    exception in a batch, ends the call when the batches under way are done, within a second.
     """
     out = np.empty((len(sequences), width), np.float32)
-    todo = list(batches(sequences, batch_tokens))
+    todo = list(split(sequences))
 
     def run(batch: list[int]) -> None:
         out[batch] = encode([sequences[i] for i in batch])
@@ -48,20 +45,19 @@ def encode_all(
     with single_threaded_blas():
         executor = ThreadPoolExecutor(min(threads, len(todo)), thread_name_prefix="embed")
         try:
-            # The longest first: what is left for the end is then small, and the threads end together.
-            for future in [executor.submit(run, batch) for batch in reversed(todo)]:
+            for future in [executor.submit(run, batch) for batch in todo]:
                 future.result()
         finally:
             executor.shutdown(wait=True, cancel_futures=True)
     return out
 
 
-def batches(sequences: Sequence[Sequence[int]], most_tokens: int) -> Iterator[list[int]]:
-    """Indices of the sequences, shortest first, in batches of at most `most_tokens` (or a single longer sequence)."""
+def batches(sequences: Sequence[Sequence[int]]) -> Iterator[list[int]]:
+    """Indices of the sequences, longest first, in batches of at most BATCH_TOKENS (or a single longer sequence)."""
     batch: list[int] = []
     tokens = 0
-    for i in sorted(range(len(sequences)), key=lambda i: len(sequences[i])):
-        if batch and tokens + len(sequences[i]) > most_tokens:
+    for i in sorted(range(len(sequences)), key=lambda i: -len(sequences[i])):
+        if batch and tokens + len(sequences[i]) > BATCH_TOKENS:
             yield batch
             batch, tokens = [], 0
         batch.append(i)

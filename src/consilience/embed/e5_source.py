@@ -2,9 +2,10 @@
 
 Only the data file is used: the package is located but never imported, and its binary never loaded.
 Layout, little endian: magic and version u32; hidden, layers, heads, inner width, vocabulary, positions, token types
-i32; layer norm epsilon f32; quantisation block i32; pieces, bos, eos, pad, unk i32; blob length u64; piece offsets u32[pieces + 1]; piece scores
-f32[pieces]; piece bytes; normaliser entries i32 and its length u32, entries (code point u32, count u8, code points
-u32[count]); tensors i32, each (name length u16, name, type u8, count u32, offset u64, bytes u64).
+i32; layer norm epsilon f32; quantisation block i32; pieces, bos, eos, pad, unk i32; blob length u64; piece offsets
+u32[pieces + 1]; piece scores f32[pieces]; piece bytes; normaliser entries i32 and its length u32, entries (code point
+u32, count u8, code points u32[count]); tensors i32, each (name length u16, name, type u8, count u32, offset u64,
+bytes u64).
 Quantised tensors are blocks of 32 weights: an f16 scale and 16 bytes, low nibbles first, value = scale * (nibble - 8).
 """
 
