@@ -25,7 +25,7 @@ def locators(draw: st.DrawFn) -> Locator:
     )
 
 
-@settings(max_examples=1000)
+@settings(max_examples=300)
 @given(locators())
 @example(Locator(headings=("a > b", "c\\", "\\>")))
 @example(Locator(headings=("",)))
@@ -40,7 +40,7 @@ def test_locator_text_round_trips(locator: Locator) -> None:
     assert Locator.parse(locator.text()) == locator
 
 
-@settings(max_examples=1000)
+@settings(max_examples=300)
 @given(st.text(st.sampled_from("L1-@# >\\a\n"), max_size=12) | st.text(max_size=12))
 @example("L0")
 @example("L5-L3")

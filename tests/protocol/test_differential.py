@@ -28,7 +28,7 @@ from hypothesis import strategies as st
 from consilience.errors import FormatError, ValidationError
 from consilience.protocol import MemoryType, build_document, canonical, decode, format_digest, snapshot
 
-checked = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+checked = settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow])
 
 # --- payloads -----------------------------------------------------------------------------------------------
 

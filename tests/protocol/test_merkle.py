@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from consilience.errors import BlockNotFoundError, FormatError, ValidationError
-from consilience.protocol import Proof, format_digest, merkle, parse_digest, prove, verify_inclusion
+from consilience.protocol import Digest, Proof, format_digest, merkle, parse_digest, prove, verify_inclusion
 
 ids = st.sets(st.binary(min_size=32, max_size=32), max_size=40).map(sorted)
 some_ids = ids.filter(bool)
@@ -141,17 +141,12 @@ def test_a_proof_altered_in_any_part_proves_nothing(leaves: list[bytes], data: s
     """As the oracle says too. Another size may name a tree of the same shape at this leaf: both agree."""
     good = prove(leaves, data.draw(st.sampled_from(leaves)))
     root = merkle.root(leaves)
-    other = st.binary(min_size=32, max_size=32)
+    other = st.binary(min_size=32, max_size=32).map(Digest)
     nodes = list(good.audit_path)
     change = data.draw(st.sampled_from(["id", "index", "size", "node", "cut", "grow", "root"]))
     bad, against = good, root
     if change == "id":
-        bad = Proof(
-            block_id=data.draw(other),
-            leaf_index=good.leaf_index,
-            tree_size=good.tree_size,
-            audit_path=good.audit_path,
-        )
+        bad = _with(good, block_id=data.draw(other))
     elif change == "index":
         bad = _with(good, leaf_index=data.draw(st.integers(0, good.tree_size + 2)))
     elif change == "size":

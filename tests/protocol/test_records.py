@@ -47,7 +47,7 @@ OLD = Actor(id="curator", kind=ActorKind.SERVICE)
 READER = Producer(kind=ProducerKind.PIPELINE, id="consilience/markdown", version="1")
 AGENT = Collaborator(id="example/agent", kind=ActorKind.AGENT, model="example/model-1")
 
-RECORDS = [
+RECORDS: list[Any] = [
     Registration(block=a, actor=ANA, at=AT, origin="docs/a.md"),
     Derivation(block=a, derived_from=(b,), producer=READER, actor=ANA, at=AT),
     Normalization(block=a, pipeline="p", pipeline_version="1", actor=ANA, at=AT),
@@ -98,7 +98,7 @@ def test_assisted_by_nobody_is_version_2_except_for_a_derivation(record: Any) ->
 def test_a_derivation_has_a_producer_or_collaborators_not_both_not_neither() -> None:
     for producer, by in ((READER, (AGENT,)), (msgspec.UNSET, msgspec.UNSET)):
         with pytest.raises(ValidationError, match="either its producer or who assisted"):
-            record_block(msgspec.structs.replace(RECORDS[1], producer=producer, assisted_by=by))  # type: ignore[type-var]
+            record_block(msgspec.structs.replace(RECORDS[1], producer=producer, assisted_by=by))
 
 
 def test_a_removal_has_no_version_2() -> None:
@@ -148,10 +148,10 @@ HOSTILE: dict[str, Any] = {
     "unknown actor kind": Demotion(block=a, actor=Actor(id="x", kind="robot"), at=AT),  # type: ignore[arg-type]
     "block that is no digest": Demotion(block="a", actor=ANA, at=AT),
     "date without time": Demotion(block=a, actor=ANA, at="2026-11-30"),
-    "derived from nothing": msgspec.structs.replace(RECORDS[1], derived_from=()),  # type: ignore[type-var]
-    "no checks": msgspec.structs.replace(RECORDS[5], checks=()),  # type: ignore[type-var]
-    "unknown verdict": msgspec.structs.replace(RECORDS[5], verdict="fine"),  # type: ignore[type-var]
-    "empty pipeline": msgspec.structs.replace(RECORDS[2], pipeline=""),  # type: ignore[type-var]
+    "derived from nothing": msgspec.structs.replace(RECORDS[1], derived_from=()),
+    "no checks": msgspec.structs.replace(RECORDS[5], checks=()),
+    "unknown verdict": msgspec.structs.replace(RECORDS[5], verdict="fine"),
+    "empty pipeline": msgspec.structs.replace(RECORDS[2], pipeline=""),
     "removal of nothing": msgspec.structs.replace(REMOVAL, blocks=()),
     "removal without a reason": msgspec.structs.replace(REMOVAL, reason=""),
     "removal by an unknown mechanism": msgspec.structs.replace(REMOVAL, mechanism="burn"),

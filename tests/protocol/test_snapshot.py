@@ -188,7 +188,7 @@ def public_key(kind: bytes, *fields: bytes) -> str:
     return f"{kind.decode()} {base64.b64encode(blob).decode()}"
 
 
-KEY = {"key": public_key(b"ssh-ed25519", b"k" * 32), "scopes": ["govern"], "since": 1}
+KEY: dict[str, Any] = {"key": public_key(b"ssh-ed25519", b"k" * 32), "scopes": ["govern"], "since": 1}
 OTHER = {"key": public_key(b"ssh-ed25519", b"o" * 32), "scopes": ["commit"], "since": 1}
 ROOT: dict[str, Any] = {
     "boltzmann": 1,
@@ -230,10 +230,10 @@ HOSTILE_ROOTS: dict[str, dict[str, Any]] = {
     "no scopes": {"keys": [KEY, OTHER | {"scopes": []}]},
     "unknown scope": {"keys": [KEY, OTHER | {"scopes": ["rule"]}]},
     "key with a comment": {"keys": [KEY | {"key": KEY["key"] + " ana"}]},
-    "key without a type": {"keys": [KEY | {"key": " " + str(KEY["key"]).split()[1]}]},
-    "key of another type than it says": {"keys": [KEY | {"key": "ssh-rsa " + str(KEY["key"]).split()[1]}]},
+    "key without a type": {"keys": [KEY | {"key": " " + KEY["key"].split()[1]}]},
+    "key of another type than it says": {"keys": [KEY | {"key": "ssh-rsa " + KEY["key"].split()[1]}]},
     "key that is short": {"keys": [KEY | {"key": public_key(b"ssh-ed25519", b"k" * 31)}]},
-    "key that is cut": {"keys": [KEY | {"key": str(KEY["key"])[:-4]}]},
+    "key that is cut": {"keys": [KEY | {"key": KEY["key"][:-4]}]},
     "key with two spellings": {"keys": [KEY | {"key": "x AAAAAXh="}]},
     "key that is no base64": {"keys": [KEY | {"key": "ssh-ed25519 !!!!"}]},
     "admitted later": {"keys": [KEY | {"since": 4}]},

@@ -166,9 +166,6 @@ class _SnapshotDocument(Wire, frozen=True, kw_only=True):
     trust_root: TrustRoot | UnsetType = UNSET
 
 
-_decode = msgspec.json.Decoder(_SnapshotDocument, strict=True).decode
-
-
 def document(snapshot: Snapshot) -> bytes:
     """Canonical bytes of a snapshot. Raises ValidationError where it is not one."""
     modules = {ref.memory_type.value: _module_document(ref) for ref in snapshot.modules}
@@ -196,7 +193,7 @@ def parse(data: bytes) -> Snapshot:
     """The snapshot of canonical bytes. Anything else, or a snapshot that contradicts itself: FormatError."""
     canonical.require(data, "snapshot")
     try:
-        found = _decode(data)
+        found = msgspec.json.decode(data, type=_SnapshotDocument, strict=True)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise FormatError(f"snapshot: {error}") from error
     return Snapshot(
