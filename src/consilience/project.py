@@ -124,6 +124,10 @@ class Project:
             self._cache_dir = user_cache_path("consilience", appauthor=False)
         return self._cache_dir
 
+    def _models(self, spec: EmbedderSpec) -> Path | None:
+        """Where this brain's model keeps things; finding the folder is not free, so not for a brain without."""
+        return self.cache_dir if spec.provider != "none" else None
+
     def __repr__(self) -> str:
         return f"Project({str(self.file)!r}, brains={list(self.config.brain_names)})"
 
@@ -170,7 +174,7 @@ class Project:
         brain = self.choose(name)
         spec = self.spec(brain, need_key=True)
         if create and not self.has_layout(brain) and not _anything_in(brain.path):
-            return Brain.create(brain.path, name=brain.name, embedder=spec, cache_dir=self.cache_dir)
+            return Brain.create(brain.path, name=brain.name, embedder=spec, cache_dir=self._models(spec))
         return self._opened(brain, spec)
 
     def _opened(self, brain: BrainConfig, spec: EmbedderSpec, *, read_only: bool = False) -> Brain:
@@ -182,7 +186,7 @@ class Project:
                 hint=f"csl ingest PATH... --brain {brain.name}",
             )
         return Brain.open(
-            brain.path, name=brain.name, embedder=spec, cache_dir=self.cache_dir, read_only=read_only
+            brain.path, name=brain.name, embedder=spec, cache_dir=self._models(spec), read_only=read_only
         )
 
     def compound(self, *names: str, all: bool = False) -> Compound:

@@ -124,7 +124,7 @@ Global options:
 Examples:
   csl project add algebra --description 'Linear algebra, two semesters'
   csl project add notes --path ../notes-brain --outside
-  csl project add notas --model openai:nomic-embed-text --model-url http://localhost:11434/v1
+  csl project add notas --model openai:bge-m3 --model-url http://localhost:1/v1
 """,
     "project show": """\
 Usage: csl project show [OPTIONS]

@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from consilience.cli.render_search import short
 from consilience.cli.terminal import Terminal, clean, size, table, wrap
 from consilience.config import BrainConfig, load
 from consilience.errors import ConsilienceError
-from consilience.inspection import BrainStatus, ModuleStatus
 from consilience.model import Value
 from consilience.project import Project, Removed, found_projects
+
+if TYPE_CHECKING:
+    from consilience.inspection import BrainStatus, ModuleStatus
 
 
 class Made(Value, frozen=True, kw_only=True):

@@ -81,7 +81,7 @@ def git_email(folder: Path) -> str | None:
     examples=[
         "csl project add algebra --description 'Linear algebra, two semesters'",
         "csl project add notes --path ../notes-brain --outside",
-        "csl project add notas --model openai:nomic-embed-text --model-url http://localhost:11434/v1",
+        "csl project add notas --model openai:bge-m3 --model-url http://localhost:1/v1",
     ],
 )
 @argument("name", metavar="BRAIN", help="Lowercase letters and digits, single - or _ between them.")
