@@ -110,7 +110,7 @@ def warm(project: Project, sizes: dict[str, int], repeat: int) -> None:
         brain = project.brain(name)
         brain.search(Query(text="warm up the engines"))
         per_brain[name] = statistics.fmean(
-            milliseconds(lambda q=q: brain.search(Query(text=q)), repeat)
+            milliseconds(lambda q=q, b=brain: b.search(Query(text=q)), repeat)
             for q in QUESTIONS  # type: ignore[misc]
         )
         raw = [raw_engines(brain, q) for q in QUESTIONS]

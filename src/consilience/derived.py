@@ -22,7 +22,8 @@ from consilience.store import Store, View
 if TYPE_CHECKING:
     from consilience.index.facets import FacetIndex, FacetWriter
     from consilience.index.lexical import LexicalIndex
-    from consilience.index.vectors import VectorIndex, VectorWriter
+    from consilience.index.vector_writer import VectorWriter
+    from consilience.index.vectors import VectorIndex
 
 EMBED_CHUNK = 256
 EMBED_COMMIT_SECONDS = 10.0

@@ -14,7 +14,11 @@ import msgspec
 from consilience.errors import ConsilienceError
 from consilience.protocol import MemoryType
 
-SEARCHED_BY_DEFAULT: tuple[MemoryType, ...] = (MemoryType.SEMANTIC, MemoryType.EPISODIC, MemoryType.PROCEDURAL)
+SEARCHED_BY_DEFAULT: tuple[MemoryType, ...] = (
+    MemoryType.SEMANTIC,
+    MemoryType.EPISODIC,
+    MemoryType.PROCEDURAL,
+)
 """Modules that a question reaches when it names none; canonical blocks are files, asked for with `--module`."""
 
 
@@ -26,7 +30,7 @@ class Value(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Filters(Value, frozen=True, kw_only=True):
-    """What a match must be. Empty means no bound. Several values of one field are alternatives; fields combine with AND.
+    """What a match must be. Empty means no bound. Values of one field are alternatives; fields combine with AND.
 
     `since` and `until` are inclusive UTC days or instants (`2024-05-01`, `2024-05-01T12:00:00Z`); a block without a
     date fails a window. `sources` are globs (or plain prefixes) over the origin of the files a block came from.
@@ -149,7 +153,7 @@ class Hit(msgspec.Struct, frozen=True):
 
 
 class Hits(Value, frozen=True, kw_only=True):
-    """A ranked candidate list, best first, ties by ordinal. `exhausted` is false where the index cut it at its own k."""
+    """A ranked candidate list, best first, ties by ordinal. `exhausted`: the index did not cut it at its own k."""
 
     hits: tuple[Hit, ...]
     exhausted: bool
@@ -312,7 +316,7 @@ class Contribution(Value, frozen=True, kw_only=True):
 
 
 class CompoundMatch(Value, frozen=True, kw_only=True):
-    """A block in the answer of a compound; `brains` has one entry when grouped, one per contributing brain when fused."""
+    """A block in the answer of a compound; `brains`: one entry when grouped, one per contributing brain when fused."""
 
     block_id: str
     memory_type: MemoryType

@@ -84,7 +84,7 @@ def _indices(work: Working, chosen: planner.Chosen) -> tuple[IndexReport, ...]:
         name="facets",
         available=s.has_facets,
         consulted=s.eligible is not None and s.has_facets,
-        covered=reader.facets.count() if reader.facets is not None else 0,
+        covered=reader.facets.count(work.modules) if reader.facets is not None else 0,
         of=s.blocks,
         detail=f"about {s.eligible:,.0f} eligible" if s.eligible is not None else "no filters",
     )

@@ -106,7 +106,7 @@ def situation_of(
     share = sum(w.idf for w in known) / total if total else 0.0
     return Situation(
         blocks=blocks,
-        indexed=reader.lexical.statistics.documents if reader.lexical is not None else 0,
+        indexed=_indexed(reader, modules),
         embedded=reader.vectors.count if reader.vectors is not None else 0,
         postings=float(len(known)) * (statistics.mean_postings if statistics is not None else blocks * 0.05),
         known_share=1.0 if behind else share,  # blocks that are not indexed yet may hold any word
@@ -117,6 +117,13 @@ def situation_of(
         has_vectors=_can_compare(reader, modules),
         has_facets=facets is not None,
     )
+
+
+def _indexed(reader: Reader, modules: Sequence[MemoryType]) -> int:
+    if reader.lexical is None:
+        return 0
+    counts = reader.lexical.statistics.modules
+    return sum(counts.get(m.value, 0) for m in modules)
 
 
 def _can_compare(reader: Reader, modules: Sequence[MemoryType]) -> bool:
