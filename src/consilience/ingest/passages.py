@@ -86,12 +86,13 @@ def _prose(block: TextBlock) -> Iterator[_Unit]:
 
 
 def _refined(role: str, text: str, headings: tuple[str, ...]) -> str:
-    if role in ("prose", "list"):
-        found = role_of(text, headings)
-        if found in ("boilerplate", "reference", "toc", "heading"):
-            return found
-        return "prose" if role == "list" and "\n" not in text else role
-    return role
+    """What the reader knows from markup stands; the rest is told from the text, as it will be at index time."""
+    if role in ("code", "table", "toc", "heading"):
+        return role
+    found = role_of(text, headings)
+    if role == "boilerplate" or found not in ("code", "table"):
+        return role if role == "boilerplate" else found
+    return "list" if "\n" in text else "prose"
 
 
 def _pieces(block: TextBlock) -> Iterator[tuple[str, int, int]]:
@@ -161,18 +162,16 @@ def _halves(text: str, parts: int) -> list[str]:
 
 
 def _list(blocks: Sequence[TextBlock]) -> Iterator[_Unit]:
-    """Items of one list. Where most are very short it is one passage; else short ones join the item before them."""
+    """Items of one list. Where most are very short it is one passage; else a short one joins the item before it."""
     texts = [prose(block.text) for block in blocks]
     sizes = [measure(text) for text in texts]
-    role = blocks[0].role
     short = sum(size < SHORT_WORDS for size in sizes)
-    whole = len(blocks) > 1 and (short * 2 >= len(blocks) or role in ("toc", "boilerplate"))
-    if whole:
+    if len(blocks) > 1 and (short * 2 > len(blocks) or blocks[0].role in ("toc", "boilerplate")):
         yield from _joined(blocks, texts, sizes)
         return
     run: list[int] = []
     for n, size in enumerate(sizes):
-        if size >= SHORT_WORDS and run:
+        if size >= SHORT_WORDS and any(sizes[k] >= SHORT_WORDS for k in run):
             yield from _run(blocks, texts, sizes, run)
             run = []
         run.append(n)
@@ -209,7 +208,7 @@ def _joined_run(blocks: Sequence[TextBlock], texts: Sequence[str]) -> Iterator[_
         return
     base = min(block.depth for block in blocks)
     role = blocks[0].role
-    if role == "reference":
+    if role == "reference" and all(text.startswith("[") for text in texts):
         text = "\n".join(texts)
     else:
         text = "\n".join(
@@ -238,7 +237,7 @@ def _code(block: TextBlock) -> Iterator[_Unit]:
             if aligned
             else (block.first_line, block.last_line)
         )
-        text = nfc("\n".join(lines[begin:end]))
+        text = nfc(textwrap.dedent("\n".join(lines[begin:end])))
         for piece in _chunks(text):
             yield piece, "code", block.headings, first, last
 

@@ -155,7 +155,7 @@ class _Reader:
             title=self.outline.title,
             date=metadata.date_of(fields),
             language=_language(tree),
-            blocks=tuple(self.blocks),
+            blocks=self.outline.with_bare_headings(self.blocks),
             reader=NAME,
             version=VERSION,
             encoding=self.decoded.encoding,
@@ -228,7 +228,7 @@ class _Reader:
         text, first, _ = self._lines(marked)
         text = " ".join(text.split())
         if text and not (text.casefold() == self.outline.title.casefold() and not self.outline.path[1:]):
-            self.outline.enter(level, text)
+            self.outline.enter(level, text, first)
         self.line = first
 
     def _flush(self) -> None:

@@ -6,6 +6,8 @@ import html
 import re
 from collections.abc import Iterator
 
+import msgspec
+
 _TAGS = frozenset(
     [
         "a",
@@ -182,7 +184,21 @@ _MARKUP = re.compile(
     r"|<![A-Za-z][^<>]*>|<\?[^<>]*>",
     re.DOTALL | re.IGNORECASE,
 )
+_ALT = re.compile(r"""\balt\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
 _PRE = re.compile(r"<pre\b[^<>]*>(.*?)(?:</pre\s*>|\Z)", re.DOTALL | re.IGNORECASE)
+_ROW = re.compile(r"<tr\b[^<>]*>", re.IGNORECASE)
+_CELL = re.compile(r"<t([dh])\b[^<>]*>", re.IGNORECASE)
+
+
+class Piece(msgspec.Struct, frozen=True, kw_only=True):
+    """A block of an HTML fragment; lines are counted from 0, inclusive. `cells` and `head` are a table row's."""
+
+    text: str
+    role: str
+    first: int
+    last: int
+    cells: tuple[str, ...] = ()
+    head: bool = False
 
 
 def inline(tag: str) -> str:
@@ -190,8 +206,11 @@ def inline(tag: str) -> str:
     return _MARKUP.sub(_rest, tag)
 
 
-def blocks(text: str) -> Iterator[tuple[str, str, int, int]]:
-    """Blocks of an HTML fragment: (text, role, first, last), lines counted from 0."""
+def blocks(text: str) -> Iterator[Piece]:
+    """The blocks of an HTML fragment in order: paragraphs, preformatted text, table rows."""
+    if _ROW.search(text) and not _PRE.search(text):
+        yield from _rows(text)
+        return
     at = 0
     for match in _PRE.finditer(text):
         yield from _paragraphs(text[at : match.start()], text.count("\n", 0, at))
@@ -205,22 +224,45 @@ def _rest(match: re.Match[str]) -> str:
     if name is not None and name.lower() not in _TAGS:
         return match[0]
     ends = "\n" * match[0].count("\n")
+    if name is not None and name.lower() == "img" and (alt := _ALT.search(match[0])):
+        return f" {' '.join((alt[1] or alt[2] or '').split())} {ends}"
     return ends or (" " if name is not None and name.lower() in _BREAKS else "")
 
 
-def _paragraphs(text: str, offset: int) -> Iterator[tuple[str, str, int, int]]:
-    lines = html.unescape(_MARKUP.sub(_rest, text)).split("\n")
+def _rows(text: str) -> Iterator[Piece]:
+    starts = [match.start() for match in _ROW.finditer(text)]
+    yield from _paragraphs(text[: starts[0]], 0)
+    for begin, end in zip(starts, [*starts[1:], len(text)], strict=True):
+        row = text[begin:end]
+        marks = list(_CELL.finditer(row))
+        spans = zip(marks, [*(mark.start() for mark in marks[1:]), len(row)], strict=True)
+        cells = tuple(" ".join(_shown(row[mark.end() : stop]).split()) for mark, stop in spans)
+        first = text.count("\n", 0, begin)
+        if any(cells):
+            head = all(mark[1].lower() == "h" for mark in marks)
+            last = first + len(row.rstrip()) - len(row.rstrip().replace("\n", ""))
+            yield Piece(text=" | ".join(cells), role="table", first=first, last=last, cells=cells, head=head)
+
+
+def _shown(text: str) -> str:
+    return html.unescape(_MARKUP.sub(_rest, text))
+
+
+def _paragraphs(text: str, offset: int) -> Iterator[Piece]:
+    lines = _shown(text).split("\n")
     start: int | None = None
     for i, line in enumerate([*lines, ""]):
         if line.strip():
             start = i if start is None else start
         elif start is not None:
-            yield "\n".join(lines[start:i]), "prose", offset + start, offset + i - 1
+            yield Piece(
+                text="\n".join(lines[start:i]), role="prose", first=offset + start, last=offset + i - 1
+            )
             start = None
 
 
-def _code(text: str, offset: int) -> Iterator[tuple[str, str, int, int]]:
-    lines = html.unescape(_MARKUP.sub(_rest, text)).split("\n")
+def _code(text: str, offset: int) -> Iterator[Piece]:
+    lines = _shown(text).split("\n")
     while lines and not lines[-1].strip():
         lines.pop()
     skipped = 0
@@ -229,4 +271,4 @@ def _code(text: str, offset: int) -> Iterator[tuple[str, str, int, int]]:
         skipped += 1
     if lines:
         first = offset + skipped
-        yield "\n".join(lines), "code", first, first + len(lines) - 1
+        yield Piece(text="\n".join(lines), role="code", first=first, last=first + len(lines) - 1)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
+import msgspec
 from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
@@ -103,19 +104,22 @@ class _Reader:
         self.groups = 0
         self.fields: dict[str, str] = {}
         self.in_head = True
+        self.front: list[str] = []
+        self.outline = Outline("")
 
     def document(self) -> Document:
         text = self._front_matter(self.decoded.text)
         env: dict[str, Any] = {}
         tokens = _parser().parse(text, env)
         self.outline = Outline(self._title(tokens))
+        if self.front:
+            self._emit("\n".join(self.front), "boilerplate", 1, len(self.front) + 1)
         self._walk(tokens)
         self._uncovered(env)
-        self.blocks.sort(key=lambda block: (block.first_line, block.last_line))
         return Document(
             title=self.outline.title,
             date=metadata.date_of(self.fields),
-            blocks=tuple(self.blocks),
+            blocks=self.outline.with_bare_headings(self.blocks),
             reader=NAME,
             version=VERSION,
             encoding=self.decoded.encoding,
@@ -136,9 +140,7 @@ class _Reader:
         for key, value in pairs:
             self.fields.setdefault(key.lower().replace("_", " "), value.strip().strip("\"'").strip())
         ends = match[0].rstrip("\n").count("\n") + 1
-        body = inside.rstrip().split("\n")
-        if inside.strip():
-            self._emit("\n".join(body), "boilerplate", 1, len(body) + 1)
+        self.front = inside.rstrip().split("\n")
         self.covered[0:ends] = b"\x01" * ends
         return "\n" * match[0].count("\n") + text[match.end() :]
 
@@ -151,12 +153,13 @@ class _Reader:
             for i, token in enumerate(tokens)
             if token.type == "heading_open" and token.level == 0
         ]
-        first = next(((t, text) for t, text in headings if text), None)
-        if first and first[0].tag == "h1":
-            text = first[1]
-            alone = sum(t.tag == "h1" for t, _ in headings) == 1
-            if alone or text.casefold().strip(" :.") not in _GENERIC:
+        token, text = next(((t, text) for t, text in headings if text), (None, ""))
+        generic = text.casefold().strip(" :.") in _GENERIC
+        if token is not None and token.tag == "h1":
+            if not generic or sum(t.tag == "h1" for t, _ in headings) == 1:
                 return text
+        elif token is not None and not generic and _heads_fields(tokens, token):
+            return text
         return metadata.readable_name(self.name)
 
     # --- the tokens -------------------------------------------------------------------------------------------
@@ -207,7 +210,7 @@ class _Reader:
         ):
             return
         self.in_head = False
-        self.outline.enter(level, text)
+        self.outline.enter(level, text, (token.map or [0])[0] + 1)
 
     def _paragraph(self, token: Token, inline: Token, lists: list[int], continues: bool) -> None:
         first, last = self._cover(token)
@@ -314,8 +317,13 @@ class _Reader:
 
     def _html(self, token: Token) -> None:
         first, _ = self._cover(token)
-        for text, role, begin, end in inline_html.blocks(token.content):
-            self._emit(text, role, first + begin, first + end)
+        table = 0
+        for piece in inline_html.blocks(token.content):
+            if piece.cells and not table:
+                self.groups += 1
+                table = self.groups
+            self._emit(piece.text, piece.role, first + piece.first, first + piece.last,
+                       group=table if piece.cells else 0, cells=piece.cells, head=piece.head)  # fmt: skip
 
     # --- common -----------------------------------------------------------------------------------------------
 
@@ -331,9 +339,8 @@ class _Reader:
         self, text: str, role: str, first: int, last: int, *, group: int = 0, depth: int = 0,
         cells: tuple[str, ...] = (), head: bool = False,
     ) -> None:  # fmt: skip
-        path = self.outline.path if hasattr(self, "outline") else ()
         self.blocks.append(
-            TextBlock(text=text, role=role, headings=path, first_line=first, last_line=last, group=group,
+            TextBlock(text=text, role=role, headings=self.outline.path, first_line=first, last_line=last, group=group,
                       depth=depth, cells=cells, head=head)
         )  # fmt: skip
 
@@ -367,9 +374,16 @@ class _Reader:
             yield first, len(self.lines)
 
 
-def _with_role(block: TextBlock, role: str) -> TextBlock:
-    import msgspec
+def _heads_fields(tokens: Sequence[Token], heading: Token) -> bool:
+    """Whether a heading is the first thing in the document and declared fields are the second."""
+    inlines = [token for token in tokens if token.type == "inline"][:2]
+    if len(inlines) < 2 or inlines[0].map != heading.map:
+        return False
+    pair = metadata.field(_plain(inlines[1].children or ()))
+    return pair is not None and pair[0].lower() in metadata.HEAD_KEYS
 
+
+def _with_role(block: TextBlock, role: str) -> TextBlock:
     return block if block.role == role else msgspec.structs.replace(block, role=role)
 
 

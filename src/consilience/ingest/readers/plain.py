@@ -43,14 +43,14 @@ class _Reader:
             heading = self._heading(first, last)
             if heading:
                 if number or not title:
-                    self.outline.enter(*heading)
+                    self.outline.enter(*heading, first + 1)
                 previous = None
                 continue
             previous = self._paragraph(first, last, previous)
         return Document(
             title=self.outline.title,
             date=metadata.date_of(self.fields),
-            blocks=tuple(self.blocks),
+            blocks=self.outline.with_bare_headings(self.blocks),
             reader=NAME,
             version=VERSION,
             encoding=self.decoded.encoding,

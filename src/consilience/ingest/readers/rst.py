@@ -24,10 +24,10 @@ _FIELD = re.compile(r"^:(?![:\s])((?:[^\\:\n]|\\.|:(?!\s|$|`))+?):(\s+|$)")
 _OPTION = re.compile(
     r"^(?:-\w|--\w[\w-]*)(?:[ =]<?[\w.-]+>?)?(?:, (?:-\w|--\w[\w-]*)(?:[ =]<?[\w.-]+>?)?){0,4}(?:  |$)"
 )
-_NOTE = re.compile(r"^\.\. \[([#*]?[\w.:+-]*)\](?:\s+|$)")
-_HYPERLINK = re.compile(r"^\.\. (?:_(`(?:[^`\\]|\\.)+`|(?:[^\\:]|\\.|:(?!\s|$))+)|_):(?:\s+|$)")
-_SUBSTITUTION = re.compile(r"^\.\. \|([^|]+)\|\s+([\w-]+)::\s*(.*)$")
-_DIRECTIVE = re.compile(r"^\.\. ([A-Za-z][\w.+:-]*)\s?::(?:\s+|$)")
+_NOTE = re.compile(r"^\.\. +\[([#*]?[\w.:+-]*)\](?:\s+|$)")
+_HYPERLINK = re.compile(r"^\.\. +(?:_(`(?:[^`\\]|\\.)+`|(?:[^\\:]|\\.|:(?!\s|$))+)|_):(?:\s+|$)")
+_SUBSTITUTION = re.compile(r"^\.\. +\|([^|]+)\|\s+([\w-]+)::\s*(.*)$")
+_DIRECTIVE = re.compile(r"^\.\. +([A-Za-z][\w.+:-]*)\s?::(?:\s+|$)")
 _HEADER = re.compile(r"^([A-Za-z][A-Za-z0-9-]*):(?:\s|$)")
 _CODE = frozenset(
     [
@@ -83,13 +83,15 @@ class _Reader:
 
     def document(self) -> Document:
         self._definitions()
-        start = self._header()
-        self.outline.title = self._title(start)
+        start, header = self._header()
+        self.outline = Outline(self._title(start))
+        if header:
+            self._emit(header, "boilerplate", start - header.count("\n") - 1, start - 1)
         self._body(start, len(self.lines), 0, 0, None)
         return Document(
             title=self.outline.title,
             date=metadata.date_of(self.fields),
-            blocks=tuple(self.blocks),
+            blocks=self.outline.with_bare_headings(self.blocks),
             reader=NAME,
             version=VERSION,
             encoding=self.decoded.encoding,
@@ -115,18 +117,18 @@ class _Reader:
                         text += " " + more.strip()
                 self.substitutions[normal_name(match[1])] = render(text)
 
-    def _header(self) -> int:
-        """Read the header of a PEP, or a field list at the top. Returns the first line after it."""
+    def _header(self) -> tuple[int, str]:
+        """Read the header of a PEP, or a field list at the top: the first line after it, and what it says."""
         first = next((i for i, line in enumerate(self.lines) if line.strip()), len(self.lines))
         end = first
         while end < len(self.lines) and self.lines[end].strip():
             end += 1
         head = self.lines[first:end]
         if not head or not (_HEADER.match(head[0]) or _FIELD.match(head[0])):
-            return 0
+            return 0, ""
         pattern = _HEADER if _HEADER.match(head[0]) else _FIELD
         if not all(pattern.match(line) or line[0].isspace() for line in head):
-            return 0
+            return 0, ""
         shown: list[str] = []
         key = ""
         for line in head:
@@ -140,9 +142,8 @@ class _Reader:
                 shown.append(line)
             self.fields[key] = f"{self.fields[key]} {render(value).strip()}".strip()
         if pattern is _HEADER and not (self.fields.keys() & metadata.HEAD_KEYS):
-            return 0
-        self._emit(render("\n".join(shown)), "boilerplate", first, end - 1)
-        return end
+            return 0, ""
+        return end, render("\n".join(shown))
 
     def _title(self, start: int) -> str:
         title = self.fields.get("title", "")
@@ -243,7 +244,7 @@ class _Reader:
         level = self.styles.index(style) + 1
         self.note_group = 0
         if heading != self.outline.title or self.blocks:
-            self.outline.enter(level, heading)
+            self.outline.enter(level, heading, i + used - 1)
         return i + used
 
     def _marker(self, i: int, end: int, indent: int) -> re.Match[str] | None:
@@ -399,16 +400,18 @@ class _Reader:
             inline_code = name in ("math", "productionlist") and argument
             self._literal(i if inline_code else content, stop, drop=f".. {name}::" if inline_code else "")
         elif name == "raw":
-            for text, role, first, last in inline_html.blocks("\n".join(self.lines[content:stop])):
-                self._emit(text, role, content + first, content + last)
+            for piece in inline_html.blocks("\n".join(self.lines[content:stop])):
+                self._emit(piece.text, piece.role, content + piece.first, content + piece.last)
         elif name in ("image", "figure"):
             if alt := options.get("alt"):
                 self._emit(alt, "prose", i, max(i, content - 1))
             self._nested(content, stop, indent, depth)
         elif name == "list-table":
+            self._emit(self._inline(argument), "prose", i, i)
             self._list_table(content, stop, indent, int(options.get("header-rows", "0") or 0))
         elif name == "csv-table":
-            self._csv(argument, options.get("header", ""), content, stop)
+            self._emit(self._inline(argument), "prose", i, i)
+            self._csv(options.get("header", ""), content, stop)
         elif name not in _SILENT:
             if argument:
                 self._emit(self._inline(argument), "prose", i, i)
@@ -439,7 +442,7 @@ class _Reader:
         elif i < stop:
             self._text(i, stop, indent, None)
 
-    def _csv(self, title: str, header: str, i: int, stop: int) -> None:
+    def _csv(self, header: str, i: int, stop: int) -> None:
         rows = rst_tables.csv_table(header, [line.strip() for line in self.lines[i:stop]])
         self._rows(rows, i)
 

@@ -146,16 +146,17 @@ def list_table(lines: Sequence[str], indent: int, header_rows: int) -> tuple[Row
 
 
 def csv_table(header: str, lines: Sequence[str]) -> tuple[Row, ...]:
-    """Comma-separated rows, one per line; a line that is no CSV is one cell."""
+    """Comma-separated rows; a quoted cell may go on over lines. What is no CSV is one cell per line."""
     rows: list[Row] = []
-    if header:
-        rows.append(Row(tuple(_csv_line(header)), 0, 0, True))
-    rows.extend(Row(tuple(_csv_line(line)), i, i) for i, line in enumerate(lines) if line)
-    return tuple(rows)
-
-
-def _csv_line(line: str) -> list[str]:
     try:
-        return [cell.strip() for cell in next(csv.reader([line], skipinitialspace=True), [])]
+        if header:
+            rows.append(Row(tuple(next(csv.reader([header], skipinitialspace=True), ())), 0, 0, True))
+        first = 0
+        reader = csv.reader([f"{line}\n" for line in lines], skipinitialspace=True)
+        for cells in reader:
+            if cells:
+                rows.append(Row(tuple(cells), first, reader.line_num - 1))
+            first = reader.line_num
     except csv.Error:
-        return [line]
+        return tuple(Row((line,), i, i) for i, line in enumerate(lines) if line)
+    return tuple(rows)
