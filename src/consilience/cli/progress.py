@@ -73,12 +73,11 @@ class LineProgress:
         if self._label and now - self._said >= EVERY_SECONDS:
             self._said = now
             of = f" of {self._count(self._total)}" if self._total is not None else ""
+            unit = "" if self._unit == "B" else f" {self._unit}"
             rate = self._done / max(now - self._began, 1e-9)
             left = f", {max(0, self._total - self._done) / rate:,.0f} s left" if self._total and rate else ""
-            click.echo(
-                f"{self._label}: {self._count(self._done)}{of}, {self._count(rate)} a second{left}",
-                file=sys.stderr,
-            )
+            said = f"{self._count(self._done)}{of}{unit}, {self._count(rate)} a second{left}"
+            click.echo(f"{self._label}: {said}", file=sys.stderr)
 
     def note(self, text: str) -> None:
         click.echo(clean(text), file=sys.stderr)
@@ -87,4 +86,4 @@ class LineProgress:
         self._label = ""
 
     def _count(self, value: float) -> str:
-        return size(round(value)) if self._unit == "B" else f"{value:,.0f} {self._unit}"
+        return size(round(value)) if self._unit == "B" else f"{value:,.0f}"

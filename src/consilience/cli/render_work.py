@@ -120,7 +120,8 @@ def ingest(brain: str, actor: str, report: IngestReport, terminal: Terminal) -> 
         yield "  nothing new, nothing written"
     if report.superseded or report.demoted:
         yield from _indented(
-            f"{report.superseded:,} passages superseded, {report.demoted:,} demoted by what changed", terminal
+            f"passages superseded {report.superseded:,}, demoted {report.demoted:,}, by what changed",
+            terminal,
         )
     yield from _vectors(report.embedded, report.reused, report.unembedded, terminal)
     yield from _by_reason("skipped", report.skipped, terminal)
