@@ -50,7 +50,7 @@ say 'Fused: one list by rank. A paragraph that two brains hold word for word is 
 run "csl compound search --all 'how is the oxygen sensor calibrated' --fuse --limit 3"
 
 say 'Why each of them answered as it did.'
-run "csl compound explain --brains station,laboratorio 'who must wear a life jacket'"
+run "csl compound explain --brains station,laboratorio 'who must wear a life jacket' --analyze"
 
 say 'That block, where it comes from, and the proof that it belongs to what the brain says it holds.'
 block=$(csl compound search --all 'how is the oxygen sensor calibrated' --fuse --limit 1 --json |
