@@ -76,6 +76,7 @@ def test_the_two_stage_scan_finds_nearly_what_the_exact_one_does(tmp_path: Path,
         recalls.append(len(exact.keys() & found.keys()) / 10)
         assert all(exact[n] == pytest.approx(score, abs=2e-5) for n, score in found.items() if n in exact)
     assert np.mean(recalls) > 0.9
+    assert index.recall(crowded(30, dims, 1)) == pytest.approx(np.mean(recalls))
     assert index.coarse.recall_10 == pytest.approx(np.mean(recalls), abs=0.1)
     assert 0.5 < index.coarse.recall_100 <= index.coarse.recall_10 <= 1.0
 
@@ -84,6 +85,7 @@ def test_few_rows_have_no_coarse_stage_and_are_exact(tmp_path: Path) -> None:
     vectors = crowded(500, 16)
     index = write(tmp_path, vectors, list(range(1, 501)))
     assert index.coarse is None
+    assert index.recall(vectors[:3]) == 1.0
     assert index.search(vectors[0], 9, approximate=True) == index.search(vectors[0], 9)
 
 

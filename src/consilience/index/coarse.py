@@ -23,7 +23,8 @@ GROWTH: Final = 1.5
 """The codes are made anew when there are so many times the rows that they cover."""
 
 RERANK: Final = 1000
-"""Rows that are ranked again for up to 100 results, and in proportion for more."""
+RERANK_SHARE: Final = 20
+"""Ranked again: one row in so many, at least RERANK, for up to 100 results; in proportion for more."""
 
 _SEED: Final = 20_240_229
 _SAMPLE: Final = 64
@@ -84,8 +85,9 @@ class Coarse:
         return kept if rows is None else rows[kept]
 
 
-def wanted_rerank(k: int) -> int:
-    return max(RERANK, k * RERANK // 100)
+def shortlist_size(rows: int, k: int) -> int:
+    """How many of so many rows are ranked again for k results."""
+    return max(RERANK, rows // RERANK_SHARE) * max(100, k) // 100
 
 
 def is_due(meta: Meta) -> bool:
@@ -113,7 +115,10 @@ def build(rows: Rows) -> tuple[bytes, Words]:
 
 
 def measured(rows: Rows, coarse: Coarse) -> CoarseMeta:
-    """The recall of the two-stage scan against the exact one, with rows of the index as questions."""
+    """The recall of the two-stage scan against the exact one, with rows of the index as questions.
+
+    Real questions lie further from the rows than rows from each other, so this is an upper bound.
+    """
     count = coarse.meta.rows
     asked = np.linspace(0, count - 1, min(_SAMPLE, count)).astype(np.int64)
     qs = rows.floats(asked)
@@ -121,7 +126,7 @@ def measured(rows: Rows, coarse: Coarse) -> CoarseMeta:
     scores[asked, np.arange(len(asked))] = -np.inf
     shares = {10: 0.0, 100: 0.0}
     for column, (row, q) in enumerate(zip(asked, qs, strict=True)):
-        near = coarse.nearest(q, wanted_rerank(100) + 1, None)
+        near = coarse.nearest(q, shortlist_size(count, 100) + 1, None)
         near = near[near != row]
         for k in shares:
             best = np.argpartition(-scores[:, column], k)[:k] if count > k else np.arange(count)

@@ -30,8 +30,8 @@ Ints = NDArray[np.int64]
 
 
 class CoarseMeta(Value, frozen=True, kw_only=True):
-    """The 1-bit codes of the first `rows` rows. `recall_10` and `recall_100` were measured when they were made:
-    the share of the exact best 10 and 100 that the two-stage scan returned."""
+    """The 1-bit codes of the first `rows` rows. `recall_10` and `recall_100` were measured when they were made,
+    with rows as questions (an upper bound): the share of the exact best 10 and 100 that the two-stage scan returned."""
 
     generation: int
     rows: int

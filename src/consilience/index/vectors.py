@@ -14,7 +14,7 @@ import numpy as np
 
 from consilience.errors import IndexUnusableError, ValidationError
 from consilience.index._files import read_json, unusable
-from consilience.index.coarse import Coarse, wanted_rerank
+from consilience.index.coarse import Coarse, shortlist_size
 from consilience.index.vector_files import (
     CoarseMeta,
     Floats,
@@ -155,6 +155,21 @@ class VectorIndex:
         hits = _exact(rows, vector, k, chosen)
         return Hits(hits=hits, exhausted=total <= k)
 
+    def recall(self, qs: Floats, k: int = 10) -> float:
+        """The share of the exact best k that the two-stage scan returns, over these questions; 1 where there is none.
+
+        qs: (queries, dims) float32. Real questions give the honest figure; the one in `coarse` was measured with
+        rows of the index as questions, which is easier.
+        """
+        if self._coarse is None or not len(qs):
+            return 1.0
+        shares = []
+        for q in qs:
+            exact = {hit.n for hit in self.search(q, k).hits}
+            found = {hit.n for hit in self.search(q, k, approximate=True).hits}
+            shares.append(len(exact & found) / max(1, len(exact)))
+        return float(np.mean(shares))
+
     def scores(self, q: Floats, ns: Sequence[int] | Ints) -> Floats:
         """Cosines of `q` with the given ordinals, in their order; NaN where one has no vector."""
         rows = self._rows
@@ -189,11 +204,12 @@ def _shortlist(rows: Rows, coarse: Coarse, q: Floats, k: int, chosen: Ints | Non
     """Rows worth an exact look: the nearest by 1-bit codes, and all that those do not cover."""
     covered = coarse.meta.rows
     if chosen is None:
-        near = coarse.nearest(q, wanted_rerank(k), None)
+        near = coarse.nearest(q, shortlist_size(covered, k), None)
         return np.concatenate([near, np.arange(covered, rows.meta.count, dtype=np.int64)])
     ordered = np.sort(chosen)
-    split = np.searchsorted(ordered, covered)
-    return np.concatenate([coarse.nearest(q, wanted_rerank(k), ordered[:split]), ordered[split:]])
+    split = int(np.searchsorted(ordered, covered))
+    near = coarse.nearest(q, shortlist_size(split, k), ordered[:split])
+    return np.concatenate([near, ordered[split:]])
 
 
 def _exact(rows: Rows, q: Floats, k: int, chosen: Ints | None) -> tuple[Hit, ...]:
