@@ -153,7 +153,7 @@ def _gather(work: Working, chosen: planner.Chosen) -> tuple[list[Ran], dict[int,
         ran = candidates.run(work, chosen.plan, factor)
         ns = sorted(candidates.merge_hits([r.hits for r in ran]))
         visible = _visible(work, ns)
-        if len(visible) >= min(wanted, len(ns)) or all(r.hits.exhausted for r in ran):
+        if len(visible) >= wanted or all(r.hits.exhausted for r in ran):
             break
         factor *= DEEPER
     return ran, visible
@@ -285,13 +285,14 @@ def _conclude(
 def _cut(work: Working, ran: Sequence[Ran], ranked: Sequence[Candidate], applied: bool) -> bool:
     """Whether an index's own k cut candidates that the floor would have let through.
 
-    A list is ranked, so where its last candidate is under the floor what follows it is taken to be withheld too.
+    A list is ranked, so where its last candidate is under the floor what follows it is taken to be withheld too. A
+    list of which the filters left nothing says nothing of what follows.
     """
     by_n = {c.n: c for c in ranked}
     for each in ran:
-        if each.hits.exhausted or not each.hits.hits:
+        if each.hits.exhausted:
             continue
-        last = by_n.get(each.hits.hits[-1].n)
+        last = by_n.get(each.hits.hits[-1].n) if each.hits.hits else None
         if not applied or last is None or last.strength is None or last.strength >= FLOOR:
             return True
     return False
