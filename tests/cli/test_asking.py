@@ -92,7 +92,7 @@ class TestSearch:
 
     def test_limit(self, csl: Csl, inside: Path) -> None:
         done = csl("search", "feature release task", "--brain", "python", "-n", "1", "--no-floor")
-        assert "python: 1 match; there are more (--limit)" in done.out
+        assert "python: 1 match; more (--limit)" in done.out
 
     def test_filters_reach_the_question(self, csl: Csl, inside: Path) -> None:
         done = csl(

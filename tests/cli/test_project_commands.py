@@ -168,7 +168,7 @@ class TestShowAndStatus:
         assert lines[0] == "project  library"
         assert lines[1] == f"file     {inside / 'consilience.toml'}"
         assert lines[2] == "actor    ana@example.org"
-        assert lines[4].split() == ["brain", "where", "here", "blocks", "last", "change", "root"]
+        assert lines[4].split() == ["brain", "where", "here", "blocks", "last", "change", "semantic", "root"]
         python = lines[5].split()
         assert python[:3] == ["python", "brains/python", "yes"]
         assert int(python[3]) > 10

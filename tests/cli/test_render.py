@@ -78,7 +78,7 @@ class TestMatches:
             bundle(withheld=1234)
         )
         assert "b: 1 match; there may be more" in lines(bundle(match(), truncated=True))
-        assert "b: 1 match; there are more (--limit)" in lines(
+        assert "b: 1 match; more (--limit)" in lines(
             bundle(match(), truncated=True, query=Query(text="q", limit=1))
         )
 

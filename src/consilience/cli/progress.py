@@ -86,4 +86,6 @@ class LineProgress:
         self._label = ""
 
     def _count(self, value: float) -> str:
-        return size(round(value)) if self._unit == "B" else f"{value:,.0f}"
+        if self._unit == "B":
+            return size(round(value))
+        return f"{value:,.1f}" if isinstance(value, float) and value < 10 else f"{value:,.0f}"

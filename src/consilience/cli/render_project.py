@@ -243,7 +243,7 @@ def shown(project: Shown, terminal: Terminal) -> Iterator[str]:
         return
     yield ""
     root = Path(project.file).parent
-    rows = [["brain", "where", "here", "blocks", "last change", "root"]]
+    rows = [["brain", "where", "here", "blocks", "last change", "semantic root"]]
     rows.extend([brain.name, _where(brain, root), *_here(brain)] for brain in project.brains)
     for at, lines in enumerate(table(rows, terminal.width, right=(3,))):
         yield from (terminal.style(line, "dim") if at == 0 else line for line in lines)
@@ -282,7 +282,9 @@ def _here(brain: BrainState) -> list[str]:
     changed = status.changed_at[:16].replace("T", " ") if status.changed_at else "-"
     roots = {m.module.value: m.root for m in status.modules}
     module = next((m for m in ("semantic", "episodic", "procedural", "canonical") if m in roots), None)
-    root = f"{module} {short(roots[module])}" if module is not None else "-"
+    root = "-" if module is None else short(roots[module])
+    if module not in (None, "semantic"):
+        root += f" ({module})"
     return ["yes", f"{status.blocks:,}", changed, root]
 
 
@@ -314,7 +316,7 @@ def _figures(brain: BrainState) -> str:
         said.append(f"lexical index {status.behind:,} behind")
     if status.model is not None:
         behind = f" ({status.unembedded:,} passages without)" if status.unembedded else ""
-        said.append(f"vectors of {clean(status.model)}{behind}")
+        said.append(f"vectors of {clean(status.model).partition(':')[0]}{behind}")
     else:
         said.append("no vectors")
     known = [(code, count) for code, count in status.languages.items() if code][:3]

@@ -129,14 +129,15 @@ def _summary(
 ) -> Iterator[str]:
     """How many matches, whether there is more, what the floor held back: read it before saying "it has
     none"."""
-    if of is not None:
-        said = [f"in {count} of {of} match{'' if of == 1 else 'es'}" if of else "no match"]
+    if of is not None and count:
+        said = [f"in {count} of {of} match{'' if of == 1 else 'es'}"]
     else:
         said = [f"{count} match{'' if count == 1 else 'es'}" if count else "no match"]
     if truncated:
-        said.append("there are more (--limit)" if count >= limit or of is not None else "there may be more")
+        said.append("more (--limit)" if count >= limit or of is not None else "there may be more")
     if withheld:
-        said.append(f"{withheld:,} withheld as no nearer than chance (--no-floor)")
+        why = " as no nearer than chance" if not count else ""
+        said.append(f"{withheld:,} withheld{why} (--no-floor)")
     yield from _hanging(f"{clean(brain)}: {'; '.join(said)}", terminal)
 
 
