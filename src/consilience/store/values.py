@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import msgspec
 
 from consilience.protocol import Actor, Digest, MemoryType, sha256
@@ -26,8 +24,7 @@ class StoredBlock(msgspec.Struct, frozen=True):
         return self.data is not None and sha256(self.data) == self.id
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleState:
+class ModuleState(msgspec.Struct, frozen=True):
     """One module at one snapshot. `composition` is the digest of its composition document, `count` its
     members."""
 
@@ -38,8 +35,7 @@ class ModuleState:
     tombstones: frozenset[Digest] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotInfo:
+class SnapshotInfo(msgspec.Struct, frozen=True):
     """A snapshot, and what the store keeps beside its document: its place in this history (`seq`, from 1),
     who made it, and the largest ordinal that a block had by then."""
 
@@ -52,8 +48,7 @@ class SnapshotInfo:
     max_n: int
 
 
-@dataclass(frozen=True, slots=True)
-class Registered:
+class Registered(msgspec.Struct, frozen=True):
     """The canonical block that an origin holds by its latest registration. `blob` is the digest of the
     original bytes (None where the block's bytes are gone), `record` and `at` name the registration record and
     its time."""
@@ -66,8 +61,7 @@ class Registered:
     at: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Hidden:
+class Hidden(msgspec.Struct, frozen=True):
     """Why a block is not shown by default: replaced (chains resolved to their end), demoted, or both."""
 
     superseded_by: Digest | None

@@ -1,0 +1,237 @@
+"""The store alone, beside what it cannot avoid: SQLite itself, SHA-256, the Merkle tree.
+
+    python bench/bench_store.py [--blocks 100000] [--text FOLDER]
+
+`--blocks` passages and as many derivation records, made of the paragraphs of the text files in FOLDER or of made-up
+text. Times are CPU seconds of this process, wall seconds in brackets; the machine is shared: read the ratios.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import hashlib
+import itertools
+import random
+import sqlite3
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from consilience.protocol import (
+    Actor,
+    ActorKind,
+    Block,
+    Kind,
+    MemoryType,
+    Producer,
+    ProducerKind,
+    Semantic,
+    build,
+    composition_document,
+    derivation_block,
+    merkle,
+)
+from consilience.store import Store
+from consilience.store.verify import verify
+
+T = TypeVar("T")
+
+ACTOR = Actor(id="bench@example.org", kind=ActorKind.PIPELINE)
+PRODUCER = Producer(kind=ProducerKind.PIPELINE, id="consilience/markdown", version="1")
+NOW = dt.datetime(2026, 3, 1, tzinfo=dt.UTC)
+SYLLABLES = [a + b for a in "bdfglmnprst" for b in ("a", "e", "i", "o", "u", "an", "er", "is")]
+
+
+class Spent(NamedTuple):
+    cpu: float
+    wall: float
+
+    def __str__(self) -> str:
+        return f"{self.cpu:8.4f} s ({self.wall:.4f})"
+
+
+def timed(work: Callable[[], T]) -> tuple[Spent, T]:
+    cpu, wall = time.process_time(), time.perf_counter()
+    result = work()
+    return Spent(time.process_time() - cpu, time.perf_counter() - wall), result
+
+
+def least(work: Callable[[], object], times: int) -> Spent:
+    return min(timed(work)[0] for _ in range(times))
+
+
+def show(what: str, ours: Spent, floor_name: str, floor: Spent) -> None:
+    print(f"{what:<34} {ours}   {floor_name:<34} {floor}   ratio {ours.cpu / max(floor.cpu, 1e-9):.2f}")
+
+
+# --- what is stored -----------------------------------------------------------------------------------------
+
+
+def paragraphs(folder: Path | None) -> Iterator[str]:
+    chance = random.Random(1)
+    if folder is not None:
+        for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+            for part in path.read_text(errors="replace").split("\n\n"):
+                if len(part) > 40:
+                    yield " ".join(part.split())
+    words = ["".join(chance.choices(SYLLABLES, k=chance.randint(1, 4))) for _ in range(20_000)]
+    weights = list(itertools.accumulate(1 / (i + 2) for i in range(len(words))))
+    while True:
+        yield " ".join(chance.choices(words, cum_weights=weights, k=chance.randint(20, 110)))
+
+
+def passages(count: int, folder: Path | None) -> list[Block]:
+    distinct = dict.fromkeys(itertools.islice(paragraphs(folder), count + count // 3))
+    texts = list(itertools.islice(itertools.chain(distinct, paragraphs(None)), count))
+    return [build(Semantic(kind=Kind.FACT, label=t[:79], statement=t)) for t in texts]
+
+
+def derivations(blocks: list[Block]) -> list[Block]:
+    sources = [hashlib.sha256(b"%d" % i).digest() for i in range(len(blocks) // 50 + 1)]
+    at = "2026-03-01T00:00:00Z"
+    return [
+        derivation_block(
+            b.id, [sources[i // 50]], PRODUCER, ACTOR, at, f"L{i % 900}-L{i % 900 + 4} # Part > Section"
+        )
+        for i, b in enumerate(blocks)
+    ]
+
+
+# --- the measurements ---------------------------------------------------------------------------------------
+
+
+def load(folder: Path, blocks: list[Block]) -> None:
+    def ours() -> None:
+        with Store.create(folder / "brain") as store, store.write(ACTOR, NOW) as writer:
+            writer.add_many(blocks)
+
+    def sqlite_alone() -> None:
+        raw = sqlite3.connect(folder / "raw.db", isolation_level=None)
+        raw.execute("PRAGMA journal_mode=WAL")
+        raw.execute("PRAGMA synchronous=FULL")
+        raw.execute("CREATE TABLE b (n INTEGER PRIMARY KEY, id BLOB UNIQUE, type INTEGER, data BLOB)")
+        raw.execute("BEGIN")
+        rows = ((n, b.id, 2, b.data) for n, b in enumerate(blocks, 1))
+        raw.executemany("INSERT INTO b VALUES (?, ?, ?, ?)", rows)
+        raw.execute("COMMIT")
+        raw.close()
+
+    floor, _ = timed(sqlite_alone)
+    spent, _ = timed(ours)
+    show(f"load {len(blocks)} blocks", spent, "the same bytes into SQLite", floor)
+    sizes = {p.name: p.stat().st_size for p in (folder / "raw.db", folder / "brain" / "brain.db")}
+    text = sum(len(b.data) for b in blocks)
+    print("  disk: " + ", ".join(f"{name} {size / text:.2f} x the envelopes" for name, size in sizes.items()))
+
+
+def open_and_read(folder: Path, blocks: int) -> None:
+    n = blocks // 2
+
+    def ours() -> None:
+        with Store.open(folder / "brain") as store, store.view() as view:
+            assert view.blocks([n])[0].intact
+
+    def sqlite_alone() -> None:
+        raw = sqlite3.connect(folder / "raw.db", isolation_level=None)
+        assert raw.execute("SELECT data FROM b WHERE n = ?", (n,)).fetchone()
+        raw.close()
+
+    show("open, read one block, close", least(ours, 50), "the same with SQLite", least(sqlite_alone, 50))
+    with Store.open(folder / "brain") as store:
+
+        def warm() -> None:
+            with store.view() as view:
+                assert view.blocks([n])[0].intact
+
+        show(
+            "the next view, read one block", least(warm, 50), "the same with SQLite", least(sqlite_alone, 50)
+        )
+
+
+def commits_of_ten(folder: Path) -> None:
+    extra = _extra()
+    spent = []
+    for _ in range(5):
+        new = [next(extra) for _ in range(10)]
+
+        def commit(new: list[Block] = new) -> None:
+            with Store.open(folder / "brain") as store, store.write(ACTOR, NOW) as writer:
+                writer.add_many([*new, *derivations(new)])
+
+        spent.append(timed(commit)[0])
+    with Store.open(folder / "brain") as store, store.view() as view:
+        modules = [(m, view.sorted_ids(m)) for m in (MemoryType.SEMANTIC, MemoryType.PROVENANCE)]
+        read = least(lambda: [view.sorted_ids(m) for m, _ in modules], 2)
+
+    def afresh() -> None:
+        for memory_type, ids in modules:
+            merkle.root(ids)
+            hashlib.sha256(composition_document(memory_type, ids)).digest()
+
+    floor = least(afresh, 3)
+    show("commit of ten, a process's first", min(spent), "roots and compositions afresh", floor)
+    print(f"  reading the sorted ids, which a commit without kept leaves adds: {read}")
+
+
+def _extra() -> Iterator[Block]:
+    for i in itertools.count():
+        yield build(Semantic(kind=Kind.FACT, label=f"Extra {i}", statement=f"Extra statement number {i}."))
+
+
+def verification(folder: Path, blocks: list[Block]) -> None:
+    spent, report = timed(lambda: verify(folder / "brain"))
+    assert report.ok, report.problems[:3]
+    by_type = [sorted(b.id for b in blocks if b.memory_type is m) for m in MemoryType]
+
+    def floor_work() -> None:
+        for block in blocks:
+            hashlib.sha256(block.data).digest()
+        for ids in by_type:
+            merkle.root(ids)
+
+    show(
+        f"verify {report.checked.blocks} blocks",
+        spent,
+        "hash the same bytes, and the roots",
+        timed(floor_work)[0],
+    )
+
+
+def reads(folder: Path, blocks: int) -> None:
+    chance = random.Random(3)
+    ns = [chance.randrange(1, blocks) for _ in range(20)]
+    with Store.open(folder / "brain") as store, store.view() as view:
+        for name, work in (
+            ("blocks of 20 matches", lambda: view.blocks(ns)),
+            ("members of 20 matches", lambda: view.members(ns)),
+            ("hidden of 20 matches", lambda: view.hidden(ns)),
+            ("sources of 20 matches", lambda: view.sources(ns)),
+            ("children of a file", lambda: view.children(-7)),
+        ):
+            print(f"{name:<34} {least(work, 20)}")
+        print(f"{'scan everything':<34} {timed(lambda: sum(1 for _ in view.scan()))[0]}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--blocks", type=int, default=100_000)
+    parser.add_argument("--text", type=Path)
+    arguments = parser.parse_args()
+    made = passages(arguments.blocks, arguments.text)
+    blocks = [*made, *derivations(made)]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        load(folder, blocks)
+        open_and_read(folder, len(blocks))
+        reads(folder, len(made))
+        commits_of_ten(folder)
+        verification(folder, blocks)
+
+
+if __name__ == "__main__":
+    main()
