@@ -35,8 +35,16 @@ def encode_all(
     out = np.empty((len(sequences), width), np.float32)
     todo = list(split(sequences))
 
+    failed = threading.Event()
+
     def run(batch: list[int]) -> None:
-        out[batch] = encode([sequences[i] for i in batch])
+        if failed.is_set():
+            return
+        try:
+            out[batch] = encode([sequences[i] for i in batch])
+        except BaseException:
+            failed.set()
+            raise
 
     if threads <= 1 or len(todo) <= 1:
         for batch in todo:

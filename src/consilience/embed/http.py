@@ -117,6 +117,7 @@ class HttpEmbedder:
         try:
             with _opener.open(request, timeout=self._spec.timeout_s) as response:
                 raw: bytes = response.read(LARGEST_RESPONSE + 1)
+                missing = response.length or 0
         except urllib.error.HTTPError as error:
             raise self._refusal(error) from None
         except TimeoutError:
@@ -129,6 +130,8 @@ class HttpEmbedder:
             raise EmbeddingError(
                 f"{self._url}: an answer of more than {LARGEST_RESPONSE} bytes", hint="lower batch"
             )
+        if missing:
+            raise _RetryableError(f"the answer broke off {missing} bytes before its end")
         return raw
 
     def _refusal(self, error: urllib.error.HTTPError) -> Exception:
