@@ -114,6 +114,7 @@ class VectorWriter:
     def commit(self, watermark: int) -> None:
         """Make what was appended durable and visible; `watermark` is the largest ordinal covered.
 
+        What was appended is covered, also beyond it: else the next run would append the same ordinals again.
         Raises StorageError.
         """
         meta = self._meta
@@ -130,7 +131,7 @@ class VectorWriter:
         new = msgspec.structs.replace(
             meta,
             count=meta.count + len(ns),
-            watermark=max(watermark, meta.watermark),
+            watermark=max(watermark, meta.watermark, int(ns.max(initial=0))),
             ascending=meta.ascending and self._ascends(ns),
         )
         if new != meta:
