@@ -9,6 +9,7 @@ import pytest
 from consilience.cli import render_explain, render_search, render_work
 from consilience.cli.progress import LineProgress, TerminalProgress
 from consilience.cli.terminal import Terminal, columns
+from consilience.derived import IndexReport as DerivedReport
 from consilience.ingest.report import IngestReport, Passed
 from consilience.model import (
     Bundle,
@@ -238,6 +239,11 @@ class TestWork:
             "no longer there, kept all the same: a, b, c, and 1 more",
         ):
             assert said in text, said
+
+    def test_an_index_that_was_stopped_is_not_up_to_date(self) -> None:
+        for interrupted, said in ((False, "b: up to date; 1.0 s"), (True, "b: 0 blocks indexed; 1.0 s")):
+            report = DerivedReport(interrupted=interrupted, unembedded=3, seconds=1.0)
+            assert next(iter(render_work.index("b", report, Terminal()))) == said
 
     @pytest.mark.parametrize(
         ("value", "said"), [(0.04, "0.0 s"), (59.94, "59.9 s"), (61, "1 min 1 s"), (3600, "1 h 0 min")]

@@ -32,7 +32,6 @@ class TerminalProgress:
             file=sys.stderr,
             leave=False,
             dynamic_ncols=True,
-            delay=0.3,
             smoothing=0.1,
         )
 

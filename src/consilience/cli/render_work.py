@@ -137,7 +137,7 @@ def index(brain: str, report: IndexReport, terminal: Terminal) -> Iterator[str]:
     """What catching up did."""
     did = report.indexed or report.embedded or report.reused or report.measured
     name = terminal.style(brain, "bold")
-    if not did:
+    if not did and not report.interrupted:
         yield f"{name}: up to date; {seconds(report.seconds)}"
     else:
         yield f"{name}: {report.indexed:,} blocks indexed; {seconds(report.seconds)}"
