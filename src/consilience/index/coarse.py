@@ -8,6 +8,8 @@ Charikar, "Similarity estimation techniques from rounding algorithms", STOC 2002
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -73,7 +75,7 @@ class Coarse:
 
     def nearest(self, q: Floats, count: int, rows: Ints | None) -> Ints:
         """About `count` of the covered rows (of `rows`, ascending, if given), ascending: all up to some distance."""
-        query = pack((self._rotation @ q > self._threshold)[None, :])[:, 0]
+        query = pack((np.vecdot(self._rotation, q) > self._threshold)[None, :])[:, 0]
         far = distances(self._words, query)
         if rows is not None:
             far = far[rows]
@@ -96,6 +98,18 @@ def is_due(meta: Meta) -> bool:
     return meta.count >= BUILD_FROM and meta.count >= GROWTH * covered
 
 
+@contextlib.contextmanager
+def _one_thread() -> Iterator[None]:
+    """Arithmetic in this thread only, where threadpoolctl is installed (docs/decisions/0053)."""
+    try:
+        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+    except ImportError:
+        yield
+        return
+    with threadpool_limits(1, user_api="blas"):
+        yield
+
+
 def build(rows: Rows) -> tuple[bytes, Words]:
     """(head of the file, words) for all committed rows: rotation and threshold as float32, then the words."""
     dims, count = rows.meta.dims, rows.meta.count
@@ -105,9 +119,10 @@ def build(rows: Rows) -> tuple[bytes, Words]:
         centre += rows.floats(slice(start, min(start + CHUNK, count))).sum(axis=0, dtype=np.float64)
     threshold = (turn @ (centre / max(count, 1))).astype(np.float32)
     words = np.empty((-(-dims // 64), count), np.uint64)
-    for start in range(0, count, CHUNK):
-        part = slice(start, min(start + CHUNK, count))
-        words[:, part] = pack(rows.floats(part) @ turn.T > threshold)
+    with _one_thread():
+        for start in range(0, count, CHUNK):
+            part = slice(start, min(start + CHUNK, count))
+            words[:, part] = pack(rows.floats(part) @ turn.T > threshold)
     head = np.zeros((dims + 1) * dims, np.float32)
     head[: dims * dims] = turn.ravel()
     head[dims * dims : (dims + 1) * dims] = threshold
@@ -122,14 +137,14 @@ def measured(rows: Rows, coarse: Coarse) -> CoarseMeta:
     count = coarse.meta.rows
     asked = np.linspace(0, count - 1, min(_SAMPLE, count)).astype(np.int64)
     qs = rows.floats(asked)
-    scores = np.concatenate([products for _, products in rows.products(np.ascontiguousarray(qs.T))])[:count]
-    scores[asked, np.arange(len(asked))] = -np.inf
+    scores = np.concatenate([products for _, products in rows.products(qs)], axis=1)[:, :count]
+    scores[np.arange(len(asked)), asked] = -np.inf
     shares = {10: 0.0, 100: 0.0}
-    for column, (row, q) in enumerate(zip(asked, qs, strict=True)):
+    for row, q, reached in zip(asked, qs, scores, strict=True):
         near = coarse.nearest(q, shortlist_size(count, 100) + 1, None)
         near = near[near != row]
         for k in shares:
-            best = np.argpartition(-scores[:, column], k)[:k] if count > k else np.arange(count)
+            best = np.argpartition(-reached, k)[:k] if count > k else np.arange(count)
             shares[k] += float(np.isin(best, near).mean()) / len(asked)
     return CoarseMeta(
         generation=coarse.meta.generation,

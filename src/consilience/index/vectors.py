@@ -188,15 +188,15 @@ class VectorIndex:
         result = np.full(len(queries), -1.0, np.float32)
         rows = self._rows
         chosen = None if rows.meta.ascending else rows.current()[1]
-        for _, products in rows.products(np.ascontiguousarray(queries.T), chosen):
-            np.maximum(result, products.max(axis=0), out=result)
+        for _, products in rows.products(queries, chosen):
+            np.maximum(result, products.max(axis=1), out=result)
         return np.round(result, _DECIMALS)
 
 
 def _scores(rows: Rows, q: Floats, chosen: Ints | None) -> Floats:
     scores = np.empty(rows.meta.count if chosen is None else len(chosen), np.float32)
-    for part, products in rows.products(q.reshape(-1, 1), chosen):
-        scores[part] = products[:, 0]
+    for part, products in rows.products(q[None, :], chosen):
+        scores[part] = products[0]
     return scores
 
 
