@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from consilience.errors import BusyError, IndexUnusableError, QueryError
 from consilience.index.dates import Interval, interval, window
-from consilience.index.facets import FacetIndex, FacetWriter, passes, source_matcher
+from consilience.index.facet_writer import FacetWriter
+from consilience.index.facets import FacetIndex, passes, source_matcher
 from consilience.model import Entry, Filters
 from consilience.protocol import MemoryType
 
