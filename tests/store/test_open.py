@@ -187,6 +187,21 @@ def test_a_store_open_meanwhile_says_so_too(store: Store) -> None:
         store.write(ACTOR, NOW)
 
 
+@POSIX
+def test_a_commit_into_a_folder_that_is_gone_is_not_reported_as_done(store: Store) -> None:
+    commit(store, [fact("x")])
+    with pytest.raises(StorageError), store.write(ACTOR, NOW) as writer:
+        writer.add(fact("y"))
+        shutil.rmtree(store.path)
+    assert writer.snapshot is None and not store.path.exists()
+    with pytest.raises(StorageError), Store.create(store.path).write(ACTOR, NOW) as writer:
+        writer.add(fact("y"))
+        shutil.rmtree(store.path)
+        Store.create(store.path).close()
+    with Store.open(store.path) as opened, opened.view() as view:
+        assert view.snapshot is None
+
+
 def test_a_brain_made_anew_in_its_place_is_what_the_next_view_sees(store: Store) -> None:
     commit(store, [fact("old"), fact("older")])
     shutil.rmtree(store.path)

@@ -95,7 +95,7 @@ def test_changes_that_cancel_out_make_no_snapshot(store: Store) -> None:
     a, b = facts(0, 2)
     commit(store, [a])
     with store.write(ACTOR, NOW) as writer:
-        assert writer.withdraw([1]) == 1 and writer.withdraw([1, 7]) == 0
+        assert writer.withdraw([1, 1]) == 1 and writer.withdraw([1, 7]) == 0
         assert writer.changed and writer.count(MemoryType.SEMANTIC) == 0
         assert writer.add(a) == (1, True)
         writer.add(b)

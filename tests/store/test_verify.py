@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from stores import ACTOR, NOW, commit, demotion, derivation, fact, facts, original, registration, supersession
 
-from consilience.errors import BrainNotFoundError, ConsilienceError
+from consilience.errors import BrainNotFoundError, ConsilienceError, CorruptStoreError
 from consilience.protocol import MemoryType, format_digest, sha256
 from consilience.store import Store
 from consilience.store.codec import Codec
@@ -297,6 +297,27 @@ def test_every_flipped_bit_of_an_original_is_reported(sound: Path, folder: Path)
         assert [p.what for p in looked_at(folder / "brain").problems] == ["content"]
     path.write_bytes(data)
     assert verify(folder / "brain").ok and sha256(data) == sha256(LARGE)
+
+
+def test_blocks_out_of_order_end_the_walk(brain: Path) -> None:
+    """A damaged ordinal that is smaller than the one before it must not send a reader round in a circle."""
+    last, block_id = (
+        stored(brain, "SELECT max(n) FROM blocks"),
+        stored(brain, "SELECT id FROM blocks ORDER BY n DESC LIMIT 1"),
+    )
+    data = bytearray((brain / "brain.db").read_bytes())
+    record = next(
+        at
+        for at in range(data.find(block_id) - 12, len(data))
+        if data[at] == last
+        and data[at + 1] in range(7, 11)
+        and data[at + 1 + data[at + 1] :].startswith(block_id)
+    )
+    data[record] = 1
+    (brain / "brain.db").write_bytes(data)
+    assert "block" in {p.what for p in verify(brain).problems}
+    with Store.open(brain) as store, store.view() as view, pytest.raises(CorruptStoreError):
+        list(view.scan())
 
 
 def test_pages_of_zeros_and_noise(sound: Path, folder: Path) -> None:

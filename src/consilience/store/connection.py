@@ -30,6 +30,7 @@ __all__ = [
     "Closed",
     "Connection",
     "Guard",
+    "inode_of",
     "marks",
     "open_connection",
     "storage_error",
@@ -163,7 +164,7 @@ def open_connection(path: Path, *, writing: bool = False) -> Connection:
     Raises CorruptStoreError, StorageError, BrainNotFoundError (another application's database),
     ConfigurationError (a newer version's).
     """
-    inode = _inode(path)
+    inode = inode_of(path)
     try:
         return _opened(path, "mode=rw", writing=writing, inode=inode)
     except StorageError:
@@ -237,7 +238,8 @@ def _check_identity(connection: Connection) -> None:
         )
 
 
-def _inode(path: Path) -> int:
+def inode_of(path: Path) -> int:
+    """Which file has this name now. Raises StorageError."""
     try:
         return path.stat().st_ino
     except OSError as error:

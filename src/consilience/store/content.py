@@ -37,8 +37,8 @@ def write_file(folder: Path, digest: Digest, enc: int, stored: bytes) -> None:
     target = file_for(folder, digest, enc)
     temporary = folder / _TEMPORARY / target.name
     try:
-        temporary.parent.mkdir(parents=True, exist_ok=True)
-        target.parent.mkdir(exist_ok=True)
+        for made in (folder, temporary.parent, target.parent):
+            made.mkdir(exist_ok=True)
         with temporary.open("wb") as file:
             file.write(stored)
             file.flush()

@@ -120,7 +120,8 @@ class Leaves:
         target = folder / f"{self.memory_type.value}.bin"
         temporary = target.with_suffix(".tmp")
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.parent.mkdir(exist_ok=True)
+            folder.mkdir(exist_ok=True)
             with temporary.open("wb") as file:
                 file.write(header)
                 file.write(body)

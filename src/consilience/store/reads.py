@@ -162,6 +162,10 @@ class BlockReads:
         while rows := self._db.rows(sql, (after,)):
             for row in rows:
                 yield self._stored(*row)
+            if rows[-1][0] <= after:
+                raise CorruptStoreError(
+                    f"{self._db.path}: blocks after {after} are out of order", hint="run `consilience verify`"
+                )
             after = rows[-1][0]
 
     def _stored(self, n: int, block_id: bytes, code: int, enc: int, data: bytes | None) -> StoredBlock:

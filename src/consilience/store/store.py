@@ -27,6 +27,7 @@ from consilience.store.connection import (
     DATABASE,
     Connection,
     Guard,
+    inode_of,
     open_connection,
     storage_error,
 )
@@ -122,7 +123,7 @@ class Store:
     def _reader(self) -> Connection:
         """An idle connection to the file that has the name now, or a new one."""
         _check_present(self.path)
-        inode = self._database.stat().st_ino if self._readers else 0
+        inode = inode_of(self._database) if self._readers else 0
         with self._lock:
             if self._closed:
                 raise UsageError(f"the store {self.path} is closed", hint="open it again")
@@ -173,7 +174,7 @@ class Store:
             raise
 
     def _writing_connection(self) -> Connection:
-        inode = self._database.stat().st_ino
+        inode = inode_of(self._database)
         with self._lock:
             if self._closed:
                 raise UsageError(f"the store {self.path} is closed", hint="open it again")

@@ -256,8 +256,10 @@ class _Verification:
                     files.add(file_for(folder, digest, enc))
                 if problem := self._content_problem(folder, digest, size, enc, stored):
                     self._report("content", f"original sha256:{digest.hex()}: {problem}")
-            after = rows[-1][0]
             self._progress.advance(len(rows))
+            if rows[-1][0] <= after:
+                raise CorruptStoreError("the originals are out of order and cannot be walked")
+            after = rows[-1][0]
         for digest in sorted(self._blocks.contents - seen):
             self._report("content", f"original sha256:{digest.hex()} is named by a block and not here")
         self._orphans = tuple(sorted(str(path) for path in list_files(folder) if path not in files))

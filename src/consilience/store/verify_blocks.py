@@ -30,6 +30,8 @@ from consilience.store.schema import MODULES
 __all__ = ["BlockCheck", "Report"]
 
 ROWS = 1_000
+LEAST_ROW = 40
+"""Bytes that a block takes in the file at the very least: its id and its row."""
 _COLUMNS = "n, id, type, entered, departed, enc, data"
 
 
@@ -96,7 +98,7 @@ class BlockCheck:
     def _pages(self) -> Iterator[list[Row]]:
         """All rows in pages. Where a page of the file is damaged, the rows around it one by one."""
         after = 0
-        last = self._db.rows("SELECT coalesce(max(max_n), 0) FROM snapshots")[0][0]
+        last = self._largest_possible()
         while True:
             try:
                 rows = self._db.rows(
@@ -112,7 +114,16 @@ class BlockCheck:
             if not rows:
                 return
             yield rows
+            if rows[-1][0] <= after:
+                self._report("block", f"the blocks after {after} are out of order and cannot be walked")
+                return
             after = rows[-1][0]
+
+    def _largest_possible(self) -> int:
+        """How far ordinals go by what the snapshots say, and at most as many as the file has room for."""
+        said = self._db.rows("SELECT coalesce(max(max_n), 0) FROM snapshots")[0][0]
+        pages, size = (self._db.rows(f"PRAGMA {name}")[0][0] for name in ("page_count", "page_size"))
+        return min(int(said), int(pages) * int(size) // LEAST_ROW)
 
     def _singly(self, first: int, last: int) -> Iterator[Row]:
         for n in range(first, last + 1):

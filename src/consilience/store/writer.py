@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from consilience.errors import ConsilienceError, CorruptStoreError, IntegrityError
+from consilience.errors import ConsilienceError, CorruptStoreError, IntegrityError, StorageError
 from consilience.protocol import (
     Actor,
     Block,
@@ -24,7 +24,7 @@ from consilience.protocol import (
     timestamp,
 )
 from consilience.protocol import snapshot as snapshots
-from consilience.store.connection import CONTENT, DERIVED, Closed, Connection, marks
+from consilience.store.connection import CONTENT, DERIVED, Closed, Connection, inode_of, marks
 from consilience.store.content import INLINE_LIMIT, write_file
 from consilience.store.leaves import WORTH_KEEPING, Leaves
 from consilience.store.ledger import INSERTS, named_by, rows_of
@@ -162,7 +162,7 @@ class Writer(LineageReads):
         self._writing()
         gone = []
         try:
-            for part in chunks(ns):
+            for part in chunks(dict.fromkeys(ns)):
                 sql = f"SELECT n, type, id FROM blocks WHERE n IN ({marks(part)}) AND departed IS NULL"
                 gone.extend(self._db.rows(sql, part))
             self._db.run_many(
@@ -303,6 +303,11 @@ class Writer(LineageReads):
                 if len(leaves) >= WORTH_KEEPING:
                     leaves.save(self._leaves_folder, self._refs[memory_type].root)
         self._db.run("COMMIT")
+        if inode_of(self._db.path) != self._db.inode:
+            raise StorageError(
+                f"{self._db.path} was replaced while it was being written; this commit is lost",
+                hint="run the command again",
+            )
         return made
 
     # --- ending ---------------------------------------------------------------------------------------------
