@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -236,6 +237,45 @@ class TestWriting:
         done = csl("ingest", "nowhere.md", "--brain", "python")
         assert done.status in (2, 11)
         assert "nowhere.md" in done.err + done.out
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no pseudo-terminals there")
+class TestProgress:
+    @pytest.mark.parametrize(("rows", "columns"), [(0, 0), (0, 80), (25, 0), (25, 100)])
+    def test_a_terminal_sees_a_bar_with_rate_and_time_left(self, copy: Path, rows: int, columns: int) -> None:
+        import fcntl
+        import pty
+        import struct
+        import termios
+
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        (copy / "new.md").write_text("# A note\n\nA zebra walks.\n")
+        done = process(
+            "ingest",
+            "new.md",
+            "--brain",
+            "python",
+            capture_output=False,
+            stdout=subprocess.PIPE,
+            stderr=theirs,
+        )
+        os.close(theirs)
+        seen = b""
+        with contextlib.suppress(OSError):
+            while data := os.read(ours, 4096):
+                seen += data
+        os.close(ours)
+        assert done.returncode == 0
+        assert b"reading: " in seen
+        assert b"B/s]" in seen
+        assert b"<" in seen
+        assert done.stdout.startswith(b"python: 1 taken")
+
+    def test_a_pipe_sees_none(self, copy: Path) -> None:
+        (copy / "new.md").write_text("# A note\n\nA zebra walks.\n")
+        for extra in ([], ["--json"], ["--quiet"]):
+            assert process("ingest", "new.md", "--brain", "python", *extra).stderr == b""
 
 
 class TestInterrupts:

@@ -241,7 +241,7 @@ class TestWork:
             assert said in text, said
 
     def test_an_index_that_was_stopped_is_not_up_to_date(self) -> None:
-        for interrupted, said in ((False, "b: up to date; 1.0 s"), (True, "b: 0 blocks indexed; 1.0 s")):
+        for interrupted, said in ((False, "b: up to date; 1.0 s"), (True, "b: stopped; 1.0 s")):
             report = DerivedReport(interrupted=interrupted, unembedded=3, seconds=1.0)
             assert next(iter(render_work.index("b", report, Terminal()))) == said
 

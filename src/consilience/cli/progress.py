@@ -3,15 +3,24 @@ elsewhere."""
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from typing import Any
 
 import click
 
-from consilience.cli.terminal import clean, size
+from consilience.cli.terminal import DEFAULT_WIDTH, clean, size
 
 EVERY_SECONDS = 10.0
+
+
+def _has_size() -> bool:
+    """Whether the terminal says how large it is; some say 0, and no bar fits into that."""
+    try:
+        return min(os.get_terminal_size(sys.stderr.fileno())) > 0
+    except (OSError, ValueError):
+        return False
 
 
 class TerminalProgress:
@@ -24,6 +33,7 @@ class TerminalProgress:
         from tqdm import tqdm  # type: ignore[import-untyped]
 
         self.close()
+        sized = _has_size()
         self._bar = tqdm(
             total=total,
             desc=clean(label),
@@ -31,7 +41,9 @@ class TerminalProgress:
             unit_scale=unit == "B",
             file=sys.stderr,
             leave=False,
-            dynamic_ncols=True,
+            dynamic_ncols=sized,
+            ncols=None if sized else DEFAULT_WIDTH,
+            nrows=None if sized else 24,
             smoothing=0.1,
         )
 

@@ -137,7 +137,9 @@ def index(brain: str, report: IndexReport, terminal: Terminal) -> Iterator[str]:
     """What catching up did."""
     did = report.indexed or report.embedded or report.reused or report.measured
     name = terminal.style(brain, "bold")
-    if not did and not report.interrupted:
+    if not did and report.interrupted:
+        yield f"{name}: stopped; {seconds(report.seconds)}"
+    elif not did:
         yield f"{name}: up to date; {seconds(report.seconds)}"
     else:
         yield f"{name}: {report.indexed:,} blocks indexed; {seconds(report.seconds)}"
