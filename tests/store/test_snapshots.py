@@ -18,6 +18,7 @@ from stores import ACTOR, NOW, commit, derivation, fact, facts, original
 
 from consilience.protocol import Actor, ActorKind, MemoryType, format_digest, sha256, snapshot
 from consilience.store import Store, View
+from consilience.store.verify import verify
 from consilience.store.writer import _later
 
 
@@ -101,8 +102,8 @@ def test_changes_that_cancel_out_make_no_snapshot(store: Store) -> None:
         writer.add(b)
         writer.withdraw([2])
         assert not writer.changed
-    assert writer.snapshot is None
-    assert commit(store, [b]).max_n == 2
+    assert writer.snapshot is None and verify(store.path).ok
+    assert commit(store, [b]).max_n == 2 and verify(store.path).ok
     with store.view() as view:
         agree(view)
         assert [(b.n, b.id) for b in view.scan()] == [(1, a.id), (2, b.id)]

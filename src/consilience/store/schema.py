@@ -3,7 +3,7 @@
 A block is a row for ever; membership is what changes. It joined its module at snapshot `entered` and left it
 at `departed` (NULL: still a member); where it left and came back, the intervals before are in `earlier`.
 Intervals are half open, in snapshot numbers: a member at s has entered <= s < departed. A commit costs
-O(change).
+O(change). `seal` ties `actor`, which no hash covers, to its snapshot.
 
 The ledger says in ordinals what the provenance records say in digests; it is written in the record's own
 transaction and can be recomputed from the records (docs/decisions/0020). `record_n` is the record's block. A

@@ -167,12 +167,7 @@ class BlockCheck:
         intervals: list[tuple[Any, Any]] = [*earlier, (entered, departed)]
         end = 0
         for begins, ends in intervals:
-            sound = isinstance(begins, int) and (ends is None or isinstance(ends, int))
-            if (
-                not sound
-                or not end <= begins <= self._last
-                or not (ends is None or begins <= ends <= self._last)
-            ):
+            if not self._is_interval(begins, ends, end):
                 self._report(
                     "membership", f"block {n}: {begins} to {ends} is no interval here", None, block_id
                 )
@@ -188,6 +183,15 @@ class BlockCheck:
         self._first[intervals[0][0]] = max(self._first[intervals[0][0]], n)
         if departed is None:
             self.members[MODULES[code]].append(block_id)
+
+    def _is_interval(self, begins: Any, ends: Any, after: int) -> bool:
+        """Whether snapshots `begins` to `ends` exist, in order. An empty interval may stand at the next
+        snapshot: a block came and went within a commit that made none."""
+        if not isinstance(begins, int) or not (ends is None or isinstance(ends, int)):
+            return False
+        if begins == ends == self._last + 1:
+            return True
+        return after <= begins <= self._last and (ends is None or begins <= ends <= self._last)
 
     # --- the ledger -----------------------------------------------------------------------------------------
 
