@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import stat
+import threading
 from pathlib import Path
 
 import pytest
@@ -177,6 +179,21 @@ class TestConcurrency:
             edit(file, change)
         assert "ours" not in file.read_text()
         assert list(file.parent.iterdir()) == [file]
+
+    @pytest.mark.skipif(os.name == "nt", reason="no such locks there")
+    def test_a_change_waits_for_another_one(self, file: Path) -> None:
+        import fcntl
+
+        handle = os.open(file.parent, os.O_RDONLY)
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        thread = threading.Thread(target=add_brain, args=(file, "a"))
+        thread.start()
+        thread.join(0.5)
+        assert thread.is_alive()
+        assert file.read_text() == MINE
+        os.close(handle)
+        thread.join(60)
+        assert load(file).brain_names == ("b", "a")
 
     def test_many_processes_add_at_once(self, file: Path) -> None:
         context = multiprocessing.get_context("fork")
