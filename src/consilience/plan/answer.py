@@ -29,7 +29,7 @@ RARE_SHARE = 0.002
 RARE_COUNT = 5
 """An identifier in at most this many blocks, or this share of them, is a rare exact term."""
 
-_WORD = re.compile(r"\w")
+_WORD = re.compile(r"[^\W_]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,12 @@ from enum import StrEnum
 from consilience.model import Value
 
 _IDENTITY = re.compile(r"\s*(?:sha256:)?([0-9a-f]{8,64})\s*")
-_PHRASE = re.compile(r'"([^"]+)"|“([^”]+)”|«([^»]+)»')
+_PHRASE = re.compile(r'"([^"]+)"|“([^“”]+)”|«([^«»]+)»')
 _WORD = re.compile(r"\w+")
-_IDENTIFIER = re.compile(r"\w*(?:\d\w*[A-Za-z_]|[A-Za-z_]\w*\d|[a-z][A-Z]|\w_\w)\w*|__\w+__|\d{2,}")
+_INSIDE_IDENTIFIER = re.compile(r"[a-z][A-Z]|\w_\w")
+_LETTER = re.compile(r"[A-Za-z_]")
+_DIGIT = re.compile(r"\d")
+_NUMBER = re.compile(r"\d{2,}")
 
 KEYWORDS_AT_MOST = 3
 """A question of at most this many words that holds an identifier is asked for by its words."""
@@ -52,7 +55,7 @@ def understand(text: str) -> Asked:
     phrases = tuple(next(g for g in m if g).strip() for m in _PHRASE.findall(text))
     phrases = tuple(p for p in phrases if _WORD.search(p))
     words = _WORD.findall(text)
-    identifiers = tuple(dict.fromkeys(w for w in words if _IDENTIFIER.fullmatch(w)))
+    identifiers = tuple(dict.fromkeys(w for w in words if _is_identifier(w)))
     if phrases:
         intent = Intent.EXACT
     elif identifiers and len(words) <= KEYWORDS_AT_MOST:
@@ -60,3 +63,13 @@ def understand(text: str) -> Asked:
     else:
         intent = Intent.SEMANTIC
     return Asked(intent=intent, phrases=phrases, identifiers=identifiers, words=len(words))
+
+
+def _is_identifier(word: str) -> bool:
+    """`utf8`, `camelCase`, `snake_case`, `__init__`, `3119`: a word that is meant letter by letter.
+
+    Separate searches, since one pattern for all of it backtracks over a long word.
+    """
+    if _INSIDE_IDENTIFIER.search(word) or _NUMBER.fullmatch(word):
+        return True
+    return _DIGIT.search(word) is not None and _LETTER.search(word) is not None
