@@ -162,7 +162,9 @@ def test_every_decision_that_is_named_exists() -> None:
     wrong = []
     for path in TRACKED:
         if path.suffix in (".py", ".md", ".toml"):
-            named = re.findall(r"(?:docs/decisions/|\b[dD]ecisions? )(\d{4})\b", path.read_text(encoding="utf-8"))
+            named = re.findall(
+                r"(?:docs/decisions/|\b[dD]ecisions? )(\d{4})\b", path.read_text(encoding="utf-8")
+            )
             wrong += [f"{_short(path)}: {number}" for number in named if number not in known]
     assert wrong == []
 
@@ -230,6 +232,16 @@ def test_no_file_names(pattern: re.Pattern[str]) -> None:
             if pattern.search(line):
                 wrong.append(f"{_short(path)}:{number}: {line.strip()[:80]}")
     assert wrong == []
+
+
+CONTRACT = range(1, 21)
+"""The rules of the compound contract that hold by now; each is named by a test: `test_c12_...`."""
+
+
+def test_every_rule_of_the_contract_has_a_test_that_names_it() -> None:
+    source = "".join(path.read_text(encoding="utf-8") for path in PYTHON if "tests" in path.parts)
+    named = {int(number) for number in re.findall(r"\bdef test_c(\d+)_", source)}
+    assert [rule for rule in CONTRACT if rule not in named] == []
 
 
 # --- packaging ----------------------------------------------------------------------------------------------
