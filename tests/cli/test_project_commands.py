@@ -100,7 +100,7 @@ class TestAddAndRemove:
             (["a", "--path", "../x"], "is outside of the project", "--outside allows it"),
             (["a", "--path", "."], "holds the project itself", None),
             (["a", "--model", "opena"], "there is no provider 'opena'; did you mean openai?", None),
-            (["a", "--pth", "x"], "no such option '--pth'", "did you mean --path?"),
+            (["a", "--pth", "x"], "no such option: --pth", "did you mean --path?"),
             ([], "missing argument 'BRAIN'", "csl project add --help shows how it is used"),
         ],
     )

@@ -120,8 +120,10 @@ def _click_error(invocation: Invocation, error: click.ClickException, args: list
     if type(error).__name__ == "NoArgsIsHelpError" and not invocation.json:
         click.echo(context.get_help() if context is not None else error.format_message(), err=True)
         return 2
-    message = error.message if isinstance(error, click.NoSuchOption) else error.format_message()
+    message = error.format_message()
     message = message[:1].lower() + message[1:].rstrip(".")
+    if isinstance(error, click.NoSuchOption):
+        message = f"no such option: {error.option_name}"
     if type(error).__name__ == "NoArgsIsHelpError":
         message = "a command is missing"
     return _fail(invocation, UsageError(message, hint=_hint(error, " ".join([PROGRAM, *called]))))
