@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from consilience.embed import Embedder, EmbedderSpec, available, open_embedder
+from consilience.embed import Embedder, EmbedderSpec, available, shared_embedder
 from consilience.errors import BusyError, ConsilienceError, IndexUnusableError, StorageError
 from consilience.model import Entry, Value
 from consilience.plan import statistics as measured
@@ -20,7 +20,8 @@ from consilience.protocol import MemoryType
 from consilience.store import Store, View
 
 if TYPE_CHECKING:
-    from consilience.index.facets import FacetIndex, FacetWriter
+    from consilience.index.facet_writer import FacetWriter
+    from consilience.index.facets import FacetIndex
     from consilience.index.lexical import LexicalIndex
     from consilience.index.vector_writer import VectorWriter
     from consilience.index.vectors import VectorIndex
@@ -130,7 +131,7 @@ class Derived:
         if why is not None:
             return None, f"lexical only: {why}"
         try:
-            self._embedder = open_embedder(self.spec, cache_dir=self._cache_dir)
+            self._embedder = shared_embedder(self.spec, cache_dir=self._cache_dir)
         except ConsilienceError as error:
             return None, f"lexical only: {error.message}"
         return self._embedder, ""

@@ -9,5 +9,6 @@ from consilience.embed.base import (
     available,
     open_embedder,
 )
+from consilience.embed.shared import shared_embedder
 
-__all__ = ["PROVIDERS", "Embedder", "EmbedderSpec", "Provider", "Role", "available", "open_embedder"]
+__all__ = ["PROVIDERS", "Embedder", "EmbedderSpec", "Provider", "Role", "available", "open_embedder", "shared_embedder"]

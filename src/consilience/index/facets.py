@@ -206,6 +206,14 @@ class FacetIndex:
         sql = f"SELECT n, value FROM entry JOIN value ON value.id = entry.role WHERE n IN ({_list(ns)})"
         return {n: str(role) for n, role in self._rows(sql)}
 
+    def traits(self, ns: Sequence[int]) -> dict[int, tuple[str, str]]:
+        """Role and language of these ordinals; the ones that are not here are left out."""
+        sql = (
+            "SELECT n, r.value, l.value FROM entry JOIN value r ON r.id = entry.role"
+            f" JOIN value l ON l.id = entry.language WHERE n IN ({_list(ns)})"
+        )
+        return {n: (str(role), str(language)) for n, role, language in self._rows(sql)}
+
     def count(self, modules: Sequence[MemoryType] = ()) -> int:
         """Entries, of these modules or of all."""
         held = self.histogram("module")

@@ -111,7 +111,7 @@ def entries_for(work: Working, ns: Sequence[int]) -> list[Entry]:
     """Entries of candidates, read once for a question."""
     missing = [n for n in ns if n not in work.entries]
     if missing:
-        work.entries.update((e.n, e) for e in entries_of(work.reader.view, missing))
+        work.entries.update((e.n, e) for e in entries_of(work.reader.view, missing, work.reader.facets))
     return [work.entries[n] for n in ns if n in work.entries]
 
 
@@ -206,7 +206,7 @@ def _scan(work: Working, k: int) -> Hits:
     scorer = work.scorer()
     view = work.reader.view
     if work.eligible is not None:
-        entries = [*entries_of(view, list(work.eligible)), *tail_entries(work)]
+        entries = [*entries_of(view, list(work.eligible), work.reader.facets), *tail_entries(work)]
     else:
         entries = [e for e in entries_after(view, 0) if _passes(work, e)]
     work.entries.update((e.n, e) for e in entries)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -22,6 +24,9 @@ from consilience.protocol import (
 )
 from consilience.store import StoredBlock, View
 
+if TYPE_CHECKING:
+    from consilience.index.facets import FacetIndex
+
 CHUNK = 512
 INDEXED = (MemoryType.CANONICAL, MemoryType.EPISODIC, MemoryType.SEMANTIC, MemoryType.PROCEDURAL)
 
@@ -38,13 +43,19 @@ def entries_after(view: View, after: int) -> Iterator[Entry]:
         yield from _entries(view, chunk)
 
 
-def entries_of(view: View, ns: Sequence[int]) -> Iterator[Entry]:
-    """Entries of the given ordinals, in the order asked; provenance and redacted blocks have none."""
+def entries_of(view: View, ns: Sequence[int], facets: FacetIndex | None = None) -> Iterator[Entry]:
+    """Entries of the given ordinals, in the order asked; provenance and redacted blocks have none.
+
+    `facets`, where there are some, tell role and language of what they cover, which is then not worked out again.
+    """
     for start in range(0, len(ns), CHUNK):
-        yield from _entries(view, view.blocks(ns[start : start + CHUNK]))
+        part = ns[start : start + CHUNK]
+        yield from _entries(view, view.blocks(part), facets.traits(part) if facets is not None else {})
 
 
-def _entries(view: View, blocks: Sequence[StoredBlock]) -> list[Entry]:
+def _entries(
+    view: View, blocks: Sequence[StoredBlock], traits: Mapping[int, tuple[str, str]] = MappingProxyType({})
+) -> list[Entry]:
     sources = view.sources([b.n for b in blocks], current=True)
     out = []
     for block in blocks:
@@ -54,21 +65,37 @@ def _entries(view: View, blocks: Sequence[StoredBlock]) -> list[Entry]:
             payload = decode(block.data).payload
         except ConsilienceError:
             continue  # `verify` names it; an index must not stop at it
-        out.append(entry_of(block.n, block.memory_type, payload, sources.get(block.n, ())))
+        out.append(
+            entry_of(block.n, block.memory_type, payload, sources.get(block.n, ()), traits.get(block.n))
+        )
     return _with_majority_language(out)
 
 
-def entry_of(n: int, module: MemoryType, payload: Payload, sources: Sequence[Source]) -> Entry:
-    """One entry. The first source gives heading path and date; every source gives its origin."""
+def entry_of(
+    n: int,
+    module: MemoryType,
+    payload: Payload,
+    sources: Sequence[Source],
+    traits: tuple[str, str] | None = None,
+) -> Entry:
+    """One entry. The first source gives heading path and date; every source gives its origin.
+
+    `traits` are its role and language where they are known already.
+    """
     place = sources[0].place if sources else Locator()
     text = text_of(payload) if module is not MemoryType.CANONICAL else _file_text(sources)
+    if traits is not None:
+        role, language = traits
+    else:
+        role = role_of(text, place.headings) if module is MemoryType.SEMANTIC else "prose"
+        language = detect_language(text)
     return Entry(
         n=n,
         module=module,
         text=text,
         context=context_of(place),
-        language=detect_language(text),
-        role=role_of(text, place.headings) if module is MemoryType.SEMANTIC else "prose",
+        language=language,
+        role=role,
         kind=payload.kind if isinstance(payload, Semantic | CatalogEntry) else "",
         subject=_optional(payload, "subject"),
         tags=tuple(payload.tags) if isinstance(payload, Episodic) and payload.tags else (),

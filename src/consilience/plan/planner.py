@@ -15,7 +15,7 @@ from consilience.protocol import MemoryType
 if TYPE_CHECKING:
     from consilience.index.question import LexicalQuery
 
-DEPTH = 100
+DEPTH = 60
 """Candidates asked of each generator, at least."""
 
 PUSH_AT_MOST = 20_000
