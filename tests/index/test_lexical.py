@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from consilience.errors import BusyError, IndexUnusableError, StorageError
+from consilience.index.analysis import LENGTH_FLOOR
 from consilience.index.bm25 import MemoryIndex, idf, stored_length
 from consilience.index.lexical import LexicalIndex
 from consilience.index.question import MAX_WORDS
@@ -82,7 +83,7 @@ def test_statistics_count_entries_languages_and_terms(tmp_path: Path) -> None:
     index = write(tmp_path, [entry(1, "the wing"), entry(2, "la canción", language="es", context="Title")])
     held = index.statistics
     assert (held.documents, held.languages, held.modules) == (2, {"en": 1, "es": 1}, {"semantic": 2})
-    assert held.tokens == (2, 4, 1)
+    assert held.tokens == (2 * LENGTH_FLOOR, 4, 1)
 
 
 @pytest.mark.parametrize(
@@ -478,8 +479,8 @@ def test_damaged_files_are_noticed_and_healed(tmp_path: Path, damage: object) ->
         b'{"format": 999, "states": []}',
         b'{"format": 999, "shape": "of another version"}',
         b"[]",
-        b'{"format": 1, "states": []}',
-        b'{"format": 1, "states": [{"watermark": 5, "statistics": {"documents": 77}}]}',
+        b'{"format": 2, "states": []}',
+        b'{"format": 2, "states": [{"watermark": 5, "statistics": {"documents": 77}}]}',
     ],
 )
 def test_foreign_and_newer_states_are_refused(tmp_path: Path, state: bytes) -> None:

@@ -53,6 +53,12 @@ English."""
 MAX_TERM: Final = 80
 """Characters of a term; what is longer (base64, hashes of hashes) is cut, the same way on both sides."""
 
+LENGTH_FLOOR: Final = 32
+"""Terms that a text counts for at least: among shorter ones length says nothing (docs/decisions/0051)."""
+
+FILLER: Final = "\x01"
+"""What a short text is filled up with; no text analyses to it."""
+
 _UNSPACED: Final = (
     "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
@@ -178,6 +184,11 @@ class Terms(NamedTuple):
 
     terms: list[str]
     exact: list[str]
+
+    @property
+    def filler(self) -> int:
+        """How many fillers bring the terms to LENGTH_FLOOR; none where there are no terms."""
+        return max(0, LENGTH_FLOOR - len(self.terms)) if self.terms else 0
 
 
 class Analyzer:

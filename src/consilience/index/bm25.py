@@ -95,11 +95,11 @@ class Scorer:
         self._counted = [(word.idf, word.term_set(), word.exact) for word in query.words if word.counts]
         self._total = sum(weight for weight, _, _ in self._counted)
 
-    def _field(self, field: Field, terms: Sequence[str]) -> float:
+    def _field(self, field: Field, terms: Sequence[str], filler: int = 0) -> float:
         weights = self._weights[field]
         if not weights or not terms:
             return 0.0
-        norm = K1 * (1 - B + B * stored_length(len(terms)) / self._average[field])
+        norm = K1 * (1 - B + B * stored_length(len(terms) + filler) / self._average[field])
         return sum(weights[t] * n / (n + norm) for t, n in Counter(t for t in terms if t in weights).items())
 
     def _phrase(self, exact: list[str]) -> float | None:
@@ -116,17 +116,15 @@ class Scorer:
 
     def score(self, text: str, context: str = "", language: str = "") -> float:
         """BM25 of one text for the question, rounded as the index's scores are; 0 where nothing matches."""
-        terms, exact = analyzer(language).analyze(text)
-        return self.score_terms(
-            Terms(terms, exact), analyzer(language).analyze(context).terms if context else []
-        )
+        analysis = analyzer(language)
+        return self.score_terms(analysis.analyze(text), analysis.analyze(context).terms if context else [])
 
     def score_terms(self, terms: Terms, context: list[str]) -> float:
         phrases = self._phrase(terms.exact) if self._phrases else 0.0
         if phrases is None:
             return 0.0
         total = (
-            self._field("terms", terms.terms)
+            self._field("terms", terms.terms, terms.filler)
             + self._field("exact", terms.exact)
             + self._field("context", context)
         )
@@ -170,6 +168,7 @@ class MemoryIndex:
         for field, values in zip(FIELDS, (*terms, context), strict=True):
             self._frequencies[field].update(set(values))
             self._totals[field] += len(values)
+        self._totals["terms"] += terms.filler
 
     @property
     def documents(self) -> int:

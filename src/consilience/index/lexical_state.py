@@ -21,7 +21,7 @@ from consilience.index._files import read_json, unusable
 from consilience.index.bm25 import FIELDS, Field
 from consilience.model import Value
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Raise it when analysis, schema or state change: an index of another format is rebuilt."""
 
 _SEGMENT_FILES: Final = ("fast", "fieldnorm", "idx", "pos", "store", "term")

@@ -13,7 +13,8 @@ import tantivy
 
 from consilience.errors import BusyError, IndexUnusableError, StorageError
 from consilience.index._files import WriterLock, remove_tree, replace_json
-from consilience.index.analysis import analyzer
+from consilience.index.analysis import FILLER, analyzer
+from consilience.index.bm25 import FIELDS
 from consilience.index.lexical import LexicalIndex
 from consilience.index.lexical_state import (
     FORMAT,
@@ -112,15 +113,14 @@ class LexicalWriter:
             if entry.n <= self._state.watermark:
                 continue
             analysis = analyzer(entry.language)
-            terms, exact = analysis.analyze(entry.text)
+            terms = analysis.analyze(entry.text)
             context = analysis.analyze(entry.context).terms if entry.context else []
+            bag = terms.terms + [FILLER] * terms.filler
             document = tantivy.Document()
             document.add_integer("n", entry.n)
             document.add_text("module", entry.module.value)
-            for position, (field, values) in enumerate(
-                (("terms", terms), ("exact", exact), ("context", context))
-            ):
-                document.add_text(field, " ".join(values))
+            for position, values in enumerate((bag, terms.exact, context)):
+                document.add_text(FIELDS[position], " ".join(values))
                 self._tokens[position] += len(values)
             self._languages[entry.language] += 1
             self._modules[entry.module.value] += 1
