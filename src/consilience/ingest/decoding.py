@@ -26,6 +26,17 @@ _MAGIC = (
 )
 
 
+_VISIBLE = re.compile(
+    r"[^\s\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202f\u2060-\u206f\u3164"
+    r"\ufe00-\ufe0f\ufeff\uffa0]"
+)
+
+
+def is_visible(text: str) -> bool:
+    """Whether there is anything to read: more than white space and characters without a shape."""
+    return _VISIBLE.search(text) is not None
+
+
 class Decoded(msgspec.Struct, frozen=True):
     text: str
     encoding: str
@@ -71,7 +82,7 @@ def nfc(text: str) -> str:
 
 def _decoded(text: str, encoding: str, *warnings: str) -> Decoded | Skip:
     text = _SURROGATES.sub("\ufffd", normalise_lines(text))
-    return Decoded(text, encoding, warnings) if text.strip() else Skip("empty")
+    return Decoded(text, encoding, warnings) if is_visible(text) else Skip("empty")
 
 
 def _strict(data: bytes, encoding: str) -> Decoded | Skip:

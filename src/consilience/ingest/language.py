@@ -90,7 +90,7 @@ _Table = dict[str, _Hits]
 def _tables() -> tuple[_Table, _Table, _Table]:
     """Words, endings and letters -> languages with weights; what several languages share weighs less in each."""
     words = _weighted({language: text.split() for language, text in data.WORDS.items()}, 1.0)
-    for word in [word for word in words if len(word) == 1]:
+    for word in [word for word in words if len(word) == 1 or word in data.CODE_WORDS]:
         words[word] = tuple((language, weight * _SINGLE) for language, weight in words[word])
     for elided, languages in data.ELISIONS.items():
         words[elided + "'"] = tuple((language, 1 / len(languages)) for language in languages)

@@ -135,6 +135,9 @@ WORDS = {
     """,
 }
 
+CODE_WORDS = frozenset("os as do var del com val man den min set sub con des per".split())  # noqa: SIM905
+"""Words that source code is full of, whatever language its prose is in."""
+
 ENDINGS = {
     "en": "ing tion tions ness ment ments ally able ible ously "
     "ingly ght ould ity ism ful less ship hood ward",

@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, groupby, pairwise
 
-from consilience.ingest.decoding import nfc
+from consilience.ingest.decoding import is_visible, nfc
 from consilience.ingest.model import Document, Passage, TextBlock
 from consilience.ingest.roles import role_of
 from consilience.model import Locator
@@ -31,7 +31,6 @@ _ABBREVIATED = re.compile(
     r"(?:\b(?:e\.g|i\.e|cf|vs|etc|al|Dr|Mr|Mrs|Ms|Prof|Fig|fig|No|no|Sec|sec|Vol|pp|p|St|approx|Eq|Ref)|\b[A-Z])$"
 )
 _PARAGRAPH_END = re.compile(r"\n\s*\n")
-_VISIBLE = re.compile(r"[^\s\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\u00ad\u034f\ufe00-\ufe0f]")
 
 
 def split(document: Document) -> tuple[Passage, ...]:
@@ -40,7 +39,7 @@ def split(document: Document) -> tuple[Passage, ...]:
     for group, members in groupby(document.blocks, key=lambda block: (block.group, block.role)):
         blocks = list(members)
         for text, role, path, first, last in _units(group[0], blocks):
-            if not _VISIBLE.search(text):
+            if not is_visible(text):
                 continue
             locator = Locator(first_line=first, last_line=last, date=document.date, headings=path)
             passages.append(Passage(text=text, locator=locator, role=role))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Protocol, cast
 
-from consilience.ingest.decoding import Decoded, decode
+from consilience.ingest.decoding import Decoded, decode, is_visible
 from consilience.ingest.model import Document, Skip
 from consilience.ingest.readers.media import READERS, media_type_of
 
@@ -30,7 +30,9 @@ def read(data: bytes, name: str) -> Document | Skip:
     if isinstance(decoded, Skip):
         return decoded
     document = _reader(media_type).read(decoded, name)
-    return document if document.blocks else Skip("no text in it")
+    if not any(is_visible(block.text) for block in document.blocks):
+        return Skip("no text in it")
+    return document
 
 
 def reader_id(media_type: str) -> tuple[str, str]:

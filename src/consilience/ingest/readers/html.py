@@ -25,6 +25,15 @@ _TAG = re.compile(
     r"|<[!?][^>]*(?:>|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
+_TAG_NAME = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9-]*)")
+_NO_DEPTH = frozenset(
+    (
+        "a", "area", "base", "body", "br", "col", "dd", "dt", "embed", "head", "hr", "html", "img", "input", "li",
+        "link", "meta", "optgroup", "option", "p", "param", "script", "source", "style", "tbody", "td", "textarea", "tfoot",
+        "th", "thead", "title", "tr", "track", "wbr",
+    )
+)  # fmt: skip
+MAX_DEPTH = 400
 _DROPPED = frozenset(
     [
         "script",
@@ -101,18 +110,45 @@ def read(decoded: Decoded, name: str) -> Document:
 def mark_lines(source: str) -> str:
     """Put a private character in front of the text of every line outside tags; it says which line that is.
 
-    The parser keeps no positions; these marks travel through it with the text.
+    The parser keeps no positions; these marks travel through it with the text. Tags nested deeper than MAX_DEPTH are
+    left out, since its time grows with the square of the depth; their text stays.
     """
     source = _MARK.sub("\ufffd", source)
     parts: list[str] = []
     at, line = 0, 0
+    nesting = _Nesting()
     for match in _TAG.finditer(source):
         line = _mark(source, at, match.start(), line, parts)
-        parts.append(match[0])
+        if nesting.keeps(match[0]):
+            parts.append(match[0])
         line += match[0].count("\n")
         at = match.end()
     _mark(source, at, len(source), line, parts)
     return "".join(parts)
+
+
+class _Nesting:
+    """Which tags are within MAX_DEPTH. Tags that others close count for nothing."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.dropped: dict[str, int] = {}
+
+    def keeps(self, tag: str) -> bool:
+        match = _TAG_NAME.match(tag)
+        if match is None or (name := match[2].lower()) in _NO_DEPTH or tag.endswith("/>"):
+            return True
+        if match[1]:
+            if self.dropped.get(name, 0):
+                self.dropped[name] -= 1
+                return False
+            self.depth = max(0, self.depth - 1)
+            return True
+        if self.depth >= MAX_DEPTH:
+            self.dropped[name] = self.dropped.get(name, 0) + 1
+            return False
+        self.depth += 1
+        return True
 
 
 def _mark(source: str, start: int, end: int, line: int, parts: list[str]) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
@@ -21,6 +22,7 @@ from consilience.ingest.readers.outline import Outline
 
 NAME, VERSION = READERS[MARKDOWN]
 MAX_NESTING = 100
+MAX_INLINE = 50_000
 _GENERIC = frozenset(
     [
         "summary",
@@ -49,6 +51,7 @@ _GENERIC = frozenset(
     "proposed solution",
 }
 _FRONT = re.compile(r"(---|\+\+\+)[ \t]*\n((?:.*\n)*?)(?:\1|\.\.\.)[ \t]*(?:\n|$)")
+_BARE_MARKER = re.compile(r"(?:[*+-]|\d{1,9}[.)])?")
 _FRONT_KEY = re.compile(r"""^["']?([A-Za-z_][\w .-]*?)["']?[ \t]*[:=][ \t]*(.*)$""", re.MULTILINE)
 
 
@@ -63,7 +66,20 @@ def _parser() -> MarkdownIt:
     rules = {rule.name: rule.fn for rule in parser.inline.ruler.__rules__}
     for rule in ("backticks", "link", "image", "html_inline"):
         parser.inline.ruler.at(rule, _counting_lines(rules[rule]))
+    parser.core.ruler.at("inline", _inline)
     return parser
+
+
+def _inline(state: StateCore) -> None:
+    """Inline markup of every paragraph. A huge one is taken as it stands: its time would grow with the square."""
+    for token in state.tokens:
+        if token.type != "inline":
+            continue
+        token.children = token.children or []
+        if len(token.content) <= MAX_INLINE:
+            state.md.inline.parse(token.content, state.md, state.env, token.children)
+        else:
+            token.children.append(Token("text", "", 0, content=token.content))
 
 
 def _counting_lines(rule: Callable[[StateInline, bool], bool]) -> Callable[[StateInline, bool], bool]:
@@ -195,6 +211,8 @@ class _Reader:
                 self._code(token)
             elif kind == "html_block":
                 self._html(token)
+            elif kind == "hr":
+                self._cover(token)
             elif kind in ("inline", "paragraph_close"):
                 continue
             owner = None
@@ -356,7 +374,7 @@ class _Reader:
         lost = 0
         for first, last in self._runs():
             text = "\n".join(self.lines[first - 1 : last])
-            if re.search(r"\w", re.sub(r"^[ \t>]*(?:[*+-]|\d+[.)])?[ \t]*$", "", text, flags=re.MULTILINE)):
+            if any(not _BARE_MARKER.fullmatch(line.strip(" \t>")) for line in self.lines[first - 1 : last]):
                 lost += last - first + 1
                 self._emit(text, "prose", first, last)
         if lost:
