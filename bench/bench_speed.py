@@ -63,6 +63,11 @@ def row(what: str, value: str, target: str = "") -> None:
 
 
 def cold(project: Project, sizes: dict[str, int], repeat: int) -> None:
+    import compileall
+
+    import consilience
+
+    compileall.compile_dir(str(Path(consilience.__file__).parent), quiet=2)
     csl = str(Path(sys.executable).with_name("csl"))
     bare = cpu_of([sys.executable, "-c", "pass"], repeat)
     help_cpu = cpu_of([csl, "--help"], repeat)

@@ -272,8 +272,8 @@ def test_coverage_weighs_words_by_rarity(tmp_path: Path) -> None:
     index = write(tmp_path, [*(entry(n, "wing flow") for n in range(1, 50)), entry(50, "nozzle")])
     scorer = index.scorer(index.analyze("the wings of a nozzle"))
     rare, common = idf(50, 1), idf(50, 49)
-    assert scorer.coverage("nozzles") == pytest.approx(rare / (rare + common))
-    assert scorer.coverage("a wing") == pytest.approx(common / (rare + common))
+    assert scorer.coverage("nozzles") == pytest.approx(rare / (rare + common), abs=1e-6)
+    assert scorer.coverage("a wing") == pytest.approx(common / (rare + common), abs=1e-6)
     assert scorer.coverage("nozzle of a wing") == 1.0
     assert scorer.coverage("else", "Wing > Nozzle") == 1.0
     assert scorer.coverage("else") == 0.0
@@ -550,3 +550,39 @@ def test_state_is_small_and_readable(tmp_path: Path) -> None:
     state = json.loads((tmp_path / "state.json").read_bytes())
     assert len(state["states"]) == 2
     assert (tmp_path / "state.json").stat().st_size < 2000
+
+
+def test_coverage_by_the_engine_is_coverage_by_reading(tmp_path: Path) -> None:
+    entries = [
+        Entry(
+            n=1, module=MemoryType.SEMANTIC, text="Pumps lose pressure when a filter clogs.", language="en"
+        ),
+        Entry(
+            n=2,
+            module=MemoryType.SEMANTIC,
+            text="The filter_size is 4 mm.",
+            context="Pumps > Filters",
+            language="en",
+        ),
+        Entry(n=3, module=MemoryType.SEMANTIC, text="Las bombas pierden presión.", language="es"),
+        Entry(n=4, module=MemoryType.SEMANTIC, text="Nothing of the kind.", language="en"),
+        Entry(n=5, module=MemoryType.SEMANTIC, text="压力 下降 了", language="zh"),
+    ]
+    with LexicalIndex.open_for_write(tmp_path / "lexical") as writer:
+        writer.add(entries)
+        writer.commit(5)
+    index = LexicalIndex.open(tmp_path / "lexical")
+    assert index is not None
+    for text in (
+        "why do pumps lose pressure",
+        "filter_size",
+        "presion de la bomba",
+        "pump quantum",
+        "压力",
+        "of the",
+    ):
+        asked = index.analyze(text)
+        scorer = index.scorer(asked)
+        read = {e.n: scorer.coverage(e.text, e.context, e.language) for e in entries}
+        engine = index.coverage(asked, [e.n for e in entries])
+        assert engine == {n: pytest.approx(value, abs=2e-6) for n, value in read.items() if value > 0.0}, text

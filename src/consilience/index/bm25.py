@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal, Protocol
 
 from consilience.index.analysis import Terms, analyzer
@@ -144,7 +144,15 @@ class Scorer:
             have.update(analyzer(language).analyze(context).terms)
         words = set(exact)
         matched = sum(w for w, wanted, form in self._counted if not wanted.isdisjoint(have) or form in words)
-        return min(1.0, matched / self._total)
+        return self.share(matched)
+
+    def counted(self) -> Iterator[tuple[float, frozenset[str], str]]:
+        """(weight, terms, exact form) of every word that coverage counts."""
+        return iter(self._counted)
+
+    def share(self, matched: float) -> float:
+        """The coverage of a text that holds words of this weight together, to six places."""
+        return round(min(1.0, matched / self._total), 6) if self._total else 0.0
 
 
 class MemoryIndex:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -113,6 +113,34 @@ class LexicalIndex:
         with engine_errors(self._directory):
             wanted = self._query(query, held, eligible, modules)
             return _top(held.searcher, wanted, k) if wanted else Hits(hits=(), exhausted=True)
+
+    def coverage(self, query: LexicalQuery, ns: Sequence[int]) -> dict[int, float]:
+        """`Scorer.coverage` of entries that are indexed, worked out by the engine; those of coverage 0 are left out.
+
+        One query: every word that is counted adds its weight, once, to whatever holds it.
+        """
+        scorer = self.scorer(query)
+        words = [
+            (weight, self._any_of(terms, exact)) for weight, terms, exact in scorer.counted() if weight > 0.0
+        ]
+        if not words or not len(ns):
+            return {}
+        with engine_errors(self._directory):
+            among = Query.const_score_query(
+                Query.term_set_query(self._schema, "n", [int(n) for n in ns]), 0.0
+            )
+            any_word = Query.boolean_query([(Occur.Should, Query.const_score_query(q, w)) for w, q in words])
+            wanted = Query.boolean_query([(Occur.Must, among), (Occur.Must, any_word)])
+            searcher = self._snapshot.searcher
+            found = searcher.search(wanted, len(ns), count=False).hits
+            ordinals = searcher.fast_field_values("n", [address for _, address in found])
+        return {int(n or 0): scorer.share(score) for n, (score, _) in zip(ordinals, found, strict=True)}
+
+    def _any_of(self, terms: Collection[str], exact: str) -> Query:
+        forms = [("terms", t) for t in sorted(terms)] + [("context", t) for t in sorted(terms)]
+        forms += [("exact", exact)] if exact else []
+        schema = self._schema
+        return Query.boolean_query([(Occur.Should, Query.term_query(schema, f, t, "freq")) for f, t in forms])
 
     def holds_any(self, ns: Sequence[int]) -> bool:
         """Whether one of these ordinals is indexed."""

@@ -193,10 +193,16 @@ def _candidate(
 
 
 def _coverage(work: Working, entries: Sequence[Entry]) -> dict[int, float]:
-    scorer = work.scorer()
-    if scorer is None:
+    """The share of the question's words that each candidate holds: by the index where it covers it, else by reading."""
+    scorer, index, asked = work.scorer(), work.reader.lexical, work.lexical_query
+    if scorer is None or asked is None:
         return {}
-    return {e.n: scorer.coverage(e.text, e.context, e.language) for e in entries}
+    covered = index.watermark if index is not None else 0
+    known = index.coverage(asked, [e.n for e in entries if e.n <= covered]) if index is not None else {}
+    return {
+        e.n: known.get(e.n, 0.0) if e.n <= covered else scorer.coverage(e.text, e.context, e.language)
+        for e in entries
+    }
 
 
 def _cosines(work: Working, ns: Sequence[int]) -> dict[int, float]:
