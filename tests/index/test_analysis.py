@@ -99,13 +99,14 @@ def test_fold(word: str, folded: str) -> None:
     assert fold(word) == folded
 
 
+@settings(deadline=None)
 @given(st.text(max_size=30))
 def test_fold_is_idempotent(word: str) -> None:
     once = fold(word.lower())
     assert fold(once) == once
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(TEXTS, LANGUAGES)
 @example("ﬁne ½ № ﷺ ", "en")
 @example("a\u200bb c\u00add", "")
@@ -119,14 +120,14 @@ def test_any_text_gives_terms_that_an_index_can_hold(text: str, language: str) -
         term.encode()
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(TEXTS)
 def test_exact_words_are_a_fixed_point_of_the_analysis(text: str) -> None:
     exact = analyzer("en").analyze(text).exact
     assert analyzer("en").analyze(" ".join(exact)).exact == exact
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(TEXTS, st.sampled_from(["", "en", "es"]))
 def test_a_text_is_found_by_itself(text: str, language: str) -> None:
     """The same analysis on both sides: nothing that is indexed is out of reach of the words it is made of."""
@@ -158,6 +159,53 @@ def test_split_names_wholes() -> None:
 def test_every_stemmer_is_one_that_the_engine_has() -> None:
     for code in STEMMERS:
         assert analyzer(code).stem("wordings")
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "expected"),
+    [
+        ("東京都の猫が好き", "東京都", ("東京都",)),
+        ("東京都の猫が好き", "猫", ("猫",)),
+        ("学校と学校", "学校", ("学校",)),
+        ("ภาษาไทยง่าย", "ภาษา", ("ภาษา",)),
+    ],
+)
+def test_matched_words_of_a_run_are_the_part_that_was_asked_for(
+    text: str, question: str, expected: tuple[str, ...]
+) -> None:
+    assert matched_words(index(text).analyze(question), text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a" * 100_000,
+        "a_" * 50_000,
+        "aB" * 50_000,
+        "a.b-" * 25_000,
+        "-" * 100_000,
+        "“" * 100_000,
+        '" ' * 50_000,
+        "".join(map(chr, range(0x4E00, 0x9FFF))) * 4,
+        " ".join(f"w{i}" for i in range(20_000)),
+        '"' + " ".join(f"w{i}" for i in range(20_000)) + '"',
+        "e\u0301" * 50_000,
+        "ا\u064b" * 50_000,
+    ],
+    ids=range(12),
+)
+def test_hostile_text_stays_bounded(text: str) -> None:
+    memory = index(text)
+    query = memory.analyze(text)
+    assert len(query.words) <= 64
+    assert all(len(phrase) <= 32 for phrase in query.phrases)
+    memory.search(query, 1)
+    matched_words(query, text)
+
+
+def test_encoded_data_is_not_taken_apart() -> None:
+    blob = "aGVsbG8gd29ybGQgdGhpcyBpcyBiYXNlNjQ" * 20
+    assert len(analyzer("en").analyze(blob).terms) <= 2
 
 
 def test_matched_words_are_the_words_of_the_text() -> None:

@@ -149,7 +149,14 @@ def chunks(text: str) -> Iterator[str]:
 
 
 def _camel_parts(word: str) -> tuple[str, ...]:
-    if not word.isascii() or word.islower() or word.isupper() or word[1:].islower() or word.isdigit():
+    if (
+        len(word) > MAX_TERM
+        or not word.isascii()
+        or word.islower()
+        or word.isupper()
+        or word[1:].islower()
+        or word.isdigit()
+    ):
         return ()
     parts = tuple(part.lower() for part in _CAMEL.findall(word))
     return parts if len(parts) > 1 else ()
@@ -247,6 +254,8 @@ class Analyzer:
     def chunk(self, chunk: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """(terms, exact) of one chunk."""
         known = self._chunks.get(chunk)
+        if known is None and len(chunk) > MAX_TERM:
+            return self._chunk(chunk)
         if known is None:
             if len(self._chunks) >= self.CACHE:
                 self._chunks.clear()

@@ -3,8 +3,9 @@ but quotes."""
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -21,11 +22,16 @@ MAX_WORDS: Final = 64
 MAX_TEXT: Final = 200_000
 """Characters of a question that are read."""
 
+MAX_CONSIDERED: Final = 4_000
+"""Distinct words, the first ones, among which the most selective are looked for."""
+
 MAX_LANGUAGES: Final = 4
 MIN_SHARE: Final = 0.02
 """Languages of the brain that a question is stemmed in: at most four, each with this share of the entries."""
 
 MAX_PHRASES: Final = 8
+MAX_PHRASE: Final = 32
+"""Quoted parts that are looked for, and the words of each, the first ones."""
 
 COMPOUND_WEIGHT: Final = 0.5
 """What the parts of `camelCase` count beside the whole."""
@@ -152,7 +158,7 @@ class _Draft:
 
     def chunk(self, surface: str, chunk: Chunk, stops: Sequence[str]) -> None:
         if chunk.unspaced:
-            for gram in grams(chunk.words[0].text):
+            for gram in grams(chunk.words[0].text)[:MAX_CONSIDERED]:
                 self.add(gram, (gram,), gram)
             return
         for text, parts in chunk.words:
@@ -173,8 +179,10 @@ def _phrases(text: str) -> tuple[tuple[str, ...], ...]:
     for match in _QUOTED.finditer(text):
         words = tuple(analyzer("").analyze(next(g for g in match.groups() if g is not None)).exact)
         if words:
-            found[words] = None
-    return tuple(found)[:MAX_PHRASES]
+            found[words[:MAX_PHRASE]] = None
+        if len(found) == MAX_PHRASES:
+            break
+    return tuple(found)
 
 
 def analyze_question(
@@ -192,6 +200,9 @@ def analyze_question(
     stops = _asked_in([w.text for _, chunk in parsed for w in chunk.words], spread, hints)
     draft = _Draft(spread, statistics)
     for surface, chunk in parsed:
+        if len(draft.words) >= MAX_CONSIDERED:
+            cut = True
+            break
         draft.chunk(surface, chunk, stops)
     words = list(draft.words.values())
     only = not words and bool(parsed)
@@ -224,5 +235,19 @@ def matched_words(query: LexicalQuery, text: str, language: str = "") -> tuple[s
     for chunk in chunks(text):
         terms, forms = analysis.chunk(chunk)
         if not wanted.isdisjoint(terms) or not exact.isdisjoint(forms):
-            found[chunk] = None
+            for part in _hit_runs(chunk, wanted) if split(chunk).unspaced else (chunk,):
+                found[part] = None
     return tuple(found)
+
+
+def _hit_runs(run: str, wanted: Set[str]) -> Iterator[str]:
+    """The parts of a run without spaces that consist of wanted bigrams, else its wanted characters."""
+    hit = [False] * len(run)
+    for at in range(len(run) - 1):
+        if fold(run[at : at + 2].lower()) in wanted:
+            hit[at] = hit[at + 1] = True
+    if not any(hit):
+        hit = [fold(c.lower()) in wanted for c in run]
+    for marked, group in itertools.groupby(zip(hit, run, strict=True), key=lambda pair: pair[0]):
+        if marked:
+            yield "".join(c for _, c in group)
