@@ -11,4 +11,13 @@ from consilience.embed.base import (
 )
 from consilience.embed.shared import shared_embedder
 
-__all__ = ["PROVIDERS", "Embedder", "EmbedderSpec", "Provider", "Role", "available", "open_embedder", "shared_embedder"]
+__all__ = [
+    "PROVIDERS",
+    "Embedder",
+    "EmbedderSpec",
+    "Provider",
+    "Role",
+    "available",
+    "open_embedder",
+    "shared_embedder",
+]

@@ -35,7 +35,7 @@ BULK_TOKENS = 8192
 class E5Embedder:
     """Embedder over the cached model. Batches are made by length within a call: calls with some hundred texts are the
     fast ones. A text's vector depends on its companions and on the encoder in use by rounding only: cosine above
-    0.999999 among vectors of the numpy encoder, above 0.9999 between the two.
+    0.999999 among vectors of the numpy encoder, above 0.9999 between the two. Threads may share one.
     """
 
     tag = TAG

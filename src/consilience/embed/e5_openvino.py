@@ -64,7 +64,7 @@ def precision(core: Any) -> str:
 
 def padded(length: int) -> int:
     """The length that a sequence is padded to: few different ones, for each new shape costs a compilation."""
-    step = 4 if length <= 32 else 8 if length <= 96 else 16 if length <= 192 else 64
+    step = 4 if length <= 64 else 8 if length <= 160 else 16 if length <= 320 else 32
     return -(-length // step) * step
 
 

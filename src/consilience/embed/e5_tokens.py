@@ -65,7 +65,7 @@ def _hash_table(found: Mapping[str, int]) -> Array:
 
 
 class Tokenizer:
-    """Text to piece ids. Keeps the ids of words it has seen; not to be shared between threads that tokenise at once."""
+    """Text to piece ids. Keeps the ids of words it has seen; threads may share one."""
 
     def __init__(self, arrays: Mapping[str, Array], shape: Shape) -> None:
         self._table = arrays["piece.table"].data
@@ -93,7 +93,7 @@ class Tokenizer:
 
     def _word(self, word: str) -> tuple[int, ...]:
         self._misses += 1
-        if self._misses == _DICT_AFTER:
+        if self._pieces is None and self._misses >= _DICT_AFTER:
             self._pieces = self._all_pieces()
         ids = self._segment(WORD_START + word[:_LONGEST_WORD])
         if len(word) <= _CACHED_WORD_LENGTH and len(self._words) < _CACHED_WORDS:
