@@ -6,6 +6,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST_ARGS ?=
+JOBS ?= 2
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -15,7 +16,7 @@ help:
 	@echo 'make demo     install into $(VENV) and ask three small brains a few questions'
 	@echo 'make test     lint, types, imports, tests'
 	@echo 'make lint     lint, types and imports alone'
-	@echo 'make pytest   tests alone; PYTEST_ARGS="-k fusion" chooses'
+	@echo 'make pytest   tests alone; PYTEST_ARGS="-k fusion" chooses, JOBS=4 side by side'
 	@echo 'make soak     the long runs'
 	@echo 'make bench    the benchmarks that there are, and how to run one'
 	@echo 'make format   put the code into its format'
@@ -29,7 +30,7 @@ demo: venv-semantic
 test: lint pytest
 
 pytest: venv-dev
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) $(PYTEST_ARGS)
 
 lint: venv-dev
 	$(BIN)/ruff check .
