@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from consilience.errors import BusyError, IndexUnusableError, StorageError
+from consilience.index import lexical
 from consilience.index.analysis import LENGTH_FLOOR
 from consilience.index.bm25 import MemoryIndex, idf, stored_length
 from consilience.index.lexical import LexicalIndex
@@ -201,6 +202,29 @@ def test_filters_inside_the_engine_equal_filters_afterwards(tmp_path: Path, seed
             h for h in everything.hits if h.n in set(eligible) and (not wanted or modules[h.n] in wanted)
         ]
         assert list(inside.hits) == afterwards
+
+
+def test_few_and_many_eligible_ordinals_give_the_same(tmp_path: Path) -> None:
+    """Both ways of filtering, and the one that gives up and takes the other, are one rule."""
+    index = write(tmp_path, random_entries(200, 11))
+    everything = ask(index, "wing flow heat", 10**4).hits
+    for share in (1, 2, 5, 20, 199, 200):
+        eligible = list(range(1, 201, share))
+        expected = [hit for hit in everything if hit.n in set(eligible)]
+        for k in (1, 7, 100, 1000):
+            found = ask(index, "wing flow heat", k, eligible=eligible)
+            assert list(found.hits) == expected[:k], (share, k)
+            assert found.exhausted == (len(expected) <= k), (share, k)
+
+
+def test_a_filter_that_goes_against_the_question_is_still_exact(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries = [entry(n, "wing " * (1 + (n <= 600) * 3)) for n in range(1, 901)]
+    index = write(tmp_path, entries)
+    monkeypatch.setattr(lexical, "_TIES_LIMIT", 100)
+    eligible = list(range(601, 901))
+    assert ns(ask(index, "wing", 5, eligible=eligible)) == eligible[:5]
 
 
 def test_nothing_eligible_or_no_such_module_finds_nothing(tmp_path: Path) -> None:

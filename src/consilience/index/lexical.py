@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,9 +28,7 @@ from consilience.protocol import MemoryType
 if TYPE_CHECKING:
     from consilience.index.lexical_writer import LexicalWriter
 
-PUSH_DOWN_LIMIT: Final = 20_000
-"""Eligible ordinals up to which a filter is cheaper inside the engine than after it."""
-
+NOTHING: Final = Hits(hits=(), exhausted=True)
 _MARGIN: Final = 16
 _TIES_LIMIT: Final = 20_000
 
@@ -105,14 +103,20 @@ class LexicalIndex:
     ) -> Hits:
         """The best k entries by BM25, ties by ordinal; `exhausted` where nothing that matched was cut.
 
-        `eligible` (ascending ordinals) is applied inside the engine. No modules means all of them.
+        `eligible`: ascending ordinals, of any number; a few are given to the engine, many are looked up afterwards.
+        No modules means all of them.
         """
         held = self._snapshot
         if k < 1 or query.empty or not held.documents or (eligible is not None and not len(eligible)):
-            return Hits(hits=(), exhausted=True)
+            return NOTHING
         with engine_errors(self._directory):
+            if eligible is not None and _is_wide(len(eligible), k, held.documents):
+                wanted = self._query(query, held, None, modules)
+                hits = _top(held.searcher, wanted, k, frozenset(map(int, eligible))) if wanted else NOTHING
+                if hits is not None:
+                    return hits
             wanted = self._query(query, held, eligible, modules)
-            return _top(held.searcher, wanted, k) if wanted else Hits(hits=(), exhausted=True)
+            return (_top(held.searcher, wanted, k) if wanted else NOTHING) or NOTHING
 
     def coverage(self, query: LexicalQuery, ns: Sequence[int]) -> dict[int, float]:
         """`Scorer.coverage` of entries that are indexed, worked out by the engine; those of coverage 0 are left out.
@@ -198,16 +202,37 @@ class LexicalIndex:
         return filters
 
 
-def _top(searcher: tantivy.Searcher, query: Query, k: int) -> Hits:
-    """The k best with ties settled by ordinal: asks for more while the cut falls between equal scores."""
+def _is_wide(eligible: int, k: int, documents: int) -> bool:
+    """Whether so many hits are eligible that filtering afterwards is cheaper than naming them to the engine.
+
+    Naming one costs some five times what a hit costs, and some `k * documents / eligible` hits have to be seen.
+    """
+    return 5 * eligible * eligible > k * documents
+
+
+def _top(searcher: tantivy.Searcher, query: Query, k: int, eligible: Set[int] | None = None) -> Hits | None:
+    """The k best with ties settled by ordinal: asks for more while the cut falls between equal scores.
+
+    With `eligible`, asks for more until k of those are found; None where that takes too many hits.
+    """
     limit = k + _MARGIN
+    if eligible is not None:
+        limit += limit * searcher.num_docs // len(eligible)
     while True:
         found: list[tuple[Any, tantivy.DocAddress]] = searcher.search(query, limit, count=False).hits
         whole = len(found) < limit
-        if whole or limit >= _TIES_LIMIT or rounded(found[k - 1][0]) > rounded(found[-1][0]):
+        ordinals = searcher.fast_field_values("n", [address for _, address in found])
+        hits = [
+            Hit(int(n or 0), rounded(score))
+            for n, (score, _) in zip(ordinals, found, strict=True)
+            if eligible is None or n in eligible
+        ]
+        if whole or (len(hits) > k and hits[k - 1].score > rounded(found[-1][0])):
+            break
+        if limit >= _TIES_LIMIT:
+            if eligible is not None:
+                return None
             break
         limit *= 4
-    ordinals = searcher.fast_field_values("n", [address for _, address in found])
-    hits = [Hit(int(n or 0), rounded(score)) for n, (score, _) in zip(ordinals, found, strict=True)]
     hits.sort(key=lambda hit: (-hit.score, hit.n))
     return Hits(hits=tuple(hits[:k]), exhausted=whole and len(hits) <= k)
