@@ -251,6 +251,32 @@ def test_c7_a_match_whose_bytes_do_not_hash_to_its_id_is_dropped_and_named(copy:
         assert any(w.startswith("verification_failed") for w in bundle.warnings)
 
 
+def test_a_scan_names_what_is_damaged_and_does_not_pass_it_over(copy: Path) -> None:
+    import sqlite3
+
+    with Brain.open(copy / "brain", name="farm", embedder=HASHED) as brain:
+        victim = brain.search(Query(text="why does a pump lose pressure")).matches[0].block_id
+    database = sqlite3.connect(copy / "brain" / "brain.db")
+    database.execute("UPDATE blocks SET data = zeroblob(length(data)) WHERE id = ?", (parse_digest(victim),))
+    database.commit()
+    database.close()
+    shutil.rmtree(copy / "brain" / "derived")
+    with Brain.open(copy / "brain", name="farm", embedder=HASHED) as brain:
+        bundle = brain.search(Query(text="why does a pump lose pressure"))
+        assert bundle.plan.generators == ("scan",) and bundle.matches
+        assert bundle.dropped == (victim,)
+        assert any("damaged" in note for note in brain.index().notes)
+
+
+def test_a_brain_that_is_not_embedded_yet_says_so(copy: Path) -> None:
+    shutil.rmtree(copy / "brain" / "derived")
+    with Brain.open(copy / "brain", name="farm", embedder=HASHED) as brain:
+        assert brain.index(embed=False).unembedded == BLOCKS
+        bundle = brain.search(Query(text="why does a pump lose pressure"))
+        assert any(f"vectors cover 0 of {BLOCKS}" in w for w in bundle.warnings)
+        assert brain.status().unembedded == BLOCKS
+
+
 # --- looking at one block -------------------------------------------------------------------------------------------
 
 

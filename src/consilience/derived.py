@@ -6,6 +6,7 @@ import shutil
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from consilience.index.vector_writer import VectorWriter
     from consilience.index.vectors import VectorIndex
 
-EMBED_CHUNK = 256
+EMBED_CHUNK = 512
 EMBED_COMMIT_SECONDS = 10.0
 LEXICAL_CHUNK = 20_000
 MEASURE_AGAIN = 0.2
@@ -61,6 +62,7 @@ class Derived:
         self._facets: FacetIndex | None = None
         self._vectors: VectorIndex | None = None
         self._embedder: Embedder | None = None
+        self._warned: list[str] = []
 
     def close(self) -> None:
         with self._lock:
@@ -77,7 +79,7 @@ class Derived:
         with self._lock:
             self._lexical = self._fresh(self._lexical, self._open_lexical, notes)
             self._facets = self._fresh(self._facets, self._open_facets, notes)
-            embedder, why = self._embedder_or_why()
+            embedder, why = self._embedder_or_why() if self._has_vectors() else (None, self._why_no_model())
             self._vectors = (
                 self._fresh(self._vectors, self._open_vectors, notes) if embedder is not None else None
             )
@@ -91,8 +93,9 @@ class Derived:
                 facets=self._facets,
                 embedder=(lambda: embedder) if embedder is not None else None,
                 embedder_note=why,
+                wants_vectors=self._wants_vectors(),
                 statistics=measured.load(self.folder),
-                notes=tuple(notes),
+                notes=tuple(dict.fromkeys([*notes, *self._warned])),
             )
 
     def _fresh(self, held: Index | None, opener: object, notes: list[str]) -> Index | None:
@@ -121,17 +124,31 @@ class Derived:
         assert self._embedder is not None
         return VectorIndex.open(self.folder / "vectors", self._embedder.tag)
 
+    def _has_vectors(self) -> bool:
+        """Whether any model's vectors are here; without them a question need not load the model."""
+        folder = self.folder / "vectors"
+        return self._embedder is not None or (folder.is_dir() and any(folder.iterdir()))
+
+    def _wants_vectors(self) -> bool:
+        """Whether the brain is meant to have vectors, and its model can be had."""
+        return self.spec.provider != "none" and not self._why_no_model()
+
+    def _why_no_model(self) -> str:
+        """Why the brain's model cannot be had; "" where it can, or where the brain wants none."""
+        why = None if self.spec.provider == "none" else available(self.spec)
+        return f"lexical only: {why}" if why is not None else ""
+
     def _embedder_or_why(self) -> tuple[Embedder | None, str]:
         """The brain's model, opened once; else why it cannot be had ("" where the brain wants none)."""
         if self._embedder is not None:
             return self._embedder, ""
         if self.spec.provider == "none":
             return None, ""
-        why = available(self.spec)
-        if why is not None:
-            return None, f"lexical only: {why}"
+        why = self._why_no_model()
+        if why:
+            return None, why
         try:
-            self._embedder = shared_embedder(self.spec, cache_dir=self._cache_dir)
+            self._embedder = shared_embedder(self.spec, cache_dir=self._cache_dir, warn=self._warned.append)
         except ConsilienceError as error:
             return None, f"lexical only: {error.message}"
         return self._embedder, ""
@@ -152,15 +169,15 @@ class Derived:
         """Lexical index and facets first, then vectors, then statistics where the brain outgrew them."""
         started = time.monotonic()
         notes: list[str] = []
-        indexed = embedded = reused = unembedded = 0
-        measured_now = interrupted = False
+        done = _Done()
+        interrupted = False
         if rebuild:
             self._forget()
         try:
-            indexed = self._index_words(store, progress, notes)
+            done.indexed = self._index_words(store, progress, notes)
             if embed:
-                embedded, reused = self._embed(store, progress, notes)
-            measured_now = self._measure(store, name, progress)
+                self._embed(store, progress, notes, done)
+            done.measured = self._measure(store, name, progress)
         except KeyboardInterrupt:
             interrupted = True
         finally:
@@ -168,7 +185,8 @@ class Derived:
         with store.view() as view:
             unembedded = self._unembedded(view)
         return IndexReport(
-            indexed=indexed, embedded=embedded, reused=reused, unembedded=unembedded, measured=measured_now,
+            indexed=done.indexed, embedded=done.embedded, reused=done.reused, unembedded=unembedded,
+            measured=done.measured,
             interrupted=interrupted, notes=tuple(notes), seconds=time.monotonic() - started,
         )  # fmt: skip
 
@@ -205,7 +223,8 @@ class Derived:
                     progress.start("indexing", None, "blocks")
                     _late_origins(view, facets, facets_after)
                     count = 0
-                    entries = entries_after(view, after)
+                    broken: list[str] = []
+                    entries = entries_after(view, after, broken=broken)
                     while chunk := list(islice(entries, LEXICAL_CHUNK)):
                         lexical.add(e for e in chunk if e.n > lexical_after)
                         facets.add(e for e in chunk if e.n > facets_after)
@@ -213,6 +232,10 @@ class Derived:
                         progress.advance(len(chunk))
                     lexical.commit(view.max_n)
                     facets.commit(view.max_n)
+                    if broken:
+                        notes.append(
+                            f"{len(broken)} damaged blocks were left out of the indices; run `verify`"
+                        )
                     return count
             except BusyError as error:
                 notes.append(f"not indexed now: {error.message}")
@@ -220,21 +243,23 @@ class Derived:
             finally:
                 progress.close()
 
-    def _embed(self, store: Store, progress: Progress, notes: list[str]) -> tuple[int, int]:
+    def _embed(self, store: Store, progress: Progress, notes: list[str], done: _Done) -> None:
+        if self._embedder is None and self.spec.provider != "none":
+            progress.start("loading the model")
         with self._lock:
             embedder, why = self._embedder_or_why()
+        progress.close()
         if embedder is None:
             if why:
                 notes.append(why)
-            return 0, 0
+            return
         from consilience.index.vectors import VectorIndex
 
         try:
             with VectorIndex.open_for_write(self.folder / "vectors", embedder.tag, embedder.dims) as writer:
-                return _Embedding(store, embedder, writer, progress).run()
+                _Embedding(store, embedder, writer, progress, done).run()
         except BusyError as error:
             notes.append(f"not embedded now: {error.message}")
-            return 0, 0
 
     def _measure(self, store: Store, name: str, progress: Progress) -> bool:
         """Measure noise and costs where nothing is measured, or where the brain or its vectors outgrew the figures."""
@@ -257,27 +282,40 @@ class Derived:
             return True
 
     def _unembedded(self, view: View) -> int:
-        if self._embedder is None:
-            return 0
-        vectors = self._open_vectors()
         from consilience.plan.measure import measured_blocks
 
+        if not self._wants_vectors():
+            return 0
+        embedder = self._embedder_or_why()[0] if self._has_vectors() else None
+        vectors = self._open_vectors() if embedder is not None else None
         return max(0, measured_blocks(view) - (vectors.count if vectors is not None else 0))
+
+
+@dataclass(slots=True)
+class _Done:
+    """What a catch-up has done so far; an interrupt leaves it true."""
+
+    indexed: int = 0
+    embedded: int = 0
+    reused: int = 0
+    measured: bool = False
 
 
 class _Embedding:
     """Embedding what has no vector yet, in ordinal order, committing as it goes."""
 
-    def __init__(self, store: Store, embedder: Embedder, writer: VectorWriter, progress: Progress) -> None:
+    def __init__(
+        self, store: Store, embedder: Embedder, writer: VectorWriter, progress: Progress, done: _Done
+    ) -> None:
         self._store, self._embedder, self._writer, self._progress = store, embedder, writer, progress
-        self._embedded = self._reused = 0
+        self._done = done
         self._committed_at = time.monotonic()
 
-    def run(self) -> tuple[int, int]:
+    def run(self) -> None:
         with self._store.view() as view:
             upto, total = view.max_n, self._remaining(view)
         if not total:
-            return 0, 0
+            return
         self._progress.start("embedding", total, "passages")
         try:
             while chunk := self._next():
@@ -290,7 +328,6 @@ class _Embedding:
         except KeyboardInterrupt:
             self._writer.commit(self._last)
             raise
-        return self._embedded, self._reused
 
     _last = 0
 
@@ -319,8 +356,8 @@ class _Embedding:
         if len(missing):
             vectors[missing] = self._embedder.embed([texts[i] for i in missing], role="passage")
         self._writer.append([e.n for e in chunk], hashes, vectors)
-        self._embedded += len(missing)
-        self._reused += len(chunk) - len(missing)
+        self._done.embedded += len(missing)
+        self._done.reused += len(chunk) - len(missing)
         self._last = chunk[-1].n
 
 

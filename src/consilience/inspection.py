@@ -253,8 +253,7 @@ def brain_status(reader: Reader, path: Path) -> BrainStatus:
     searched = sum(m.count for m in modules if m.module not in (MemoryType.PROVENANCE, MemoryType.CANONICAL))
     behind = searched if reader.lexical is None else max(0, view.max_n - reader.lexical.watermark)
     vectors = reader.vectors.count if reader.vectors is not None else 0
-    wants_vectors = reader.embedder is not None
-    unembedded = max(0, searched - vectors) if wants_vectors else 0
+    unembedded = max(0, searched - vectors) if reader.wants_vectors else 0
     advice = _advice(reader, searched, behind, unembedded)
     languages = reader.lexical.statistics.languages if reader.lexical is not None else {}
     return BrainStatus(

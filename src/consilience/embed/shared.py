@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -64,10 +64,15 @@ class Remembering:
             vector.set_exception(error)
 
 
-def shared_embedder(spec: EmbedderSpec, *, cache_dir: Path) -> Embedder:
-    """`open_embedder`, once a process for each spec and cache folder. Raises what that raises."""
+def shared_embedder(
+    spec: EmbedderSpec, *, cache_dir: Path, warn: Callable[[str], None] | None = None
+) -> Embedder:
+    """`open_embedder`, once a process for each spec and cache folder. Raises what that raises.
+
+    `warn` is told what the brain that opened it first is told.
+    """
     with _lock:
         key = (spec, cache_dir)
         if key not in _open:
-            _open[key] = Remembering(open_embedder(spec, cache_dir=cache_dir))
+            _open[key] = Remembering(open_embedder(spec, cache_dir=cache_dir, warn=warn))
         return _open[key]

@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-import math
 import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import msgspec
-
 from consilience.errors import QueryError
 from consilience.ingest import detect_language
-from consilience.model import SEARCHED_BY_DEFAULT, Bundle, Entry, Match, ModuleRoot, Query
-from consilience.plan import candidates, planner
-from consilience.plan.candidates import Ran, Working, entries_for
+from consilience.model import SEARCHED_BY_DEFAULT, Bundle, ModuleRoot, Query
+from consilience.plan import candidates, features, planner
+from consilience.plan.candidates import Ran, Working
 from consilience.plan.floor import FLOOR, Features, strength
 from consilience.plan.intent import Asked, Intent, understand
-from consilience.plan.rank import Ranked, fuse_generators, lexical_weight
+from consilience.plan.matches import verified
+from consilience.plan.rank import fuse_generators, lexical_weight
 from consilience.plan.reader import Reader
-from consilience.protocol import MemoryType, format_digest, payload_json, sha256
+from consilience.protocol import MemoryType, format_digest
 from consilience.store import Hidden
 
 MAX_QUESTION = 1_000_000
 MOST_ROUNDS = 3
 DEEPER = 4
-RARE_SHARE = 0.002
-RARE_COUNT = 5
-"""An identifier in at most this many blocks, or this share of them, is a rare exact term."""
-
 _WORD = re.compile(r"[^\W_]")
 
 
@@ -138,7 +132,7 @@ def _say_what_is_missing(work: Working, chosen: planner.Chosen) -> None:
         work.warnings.append("no lexical index: every block was scanned; run `index`")
     if reader.embedder_note:
         work.warnings.append(reader.embedder_note)
-    elif reader.vectors is not None and s.embedded < s.blocks and not work.query.filters.modules:
+    elif reader.wants_vectors and s.embedded < s.blocks and not work.query.filters.modules:
         share = 100 * s.embedded // max(1, s.blocks)
         work.warnings.append(
             f"vectors cover {s.embedded:,} of {s.blocks:,} blocks ({share}%); `index` goes on embedding"
@@ -174,67 +168,17 @@ def _measured(work: Working, ran: Sequence[Ran], visible: dict[int, Hidden | Non
     if work.asked.intent is Intent.IDENTITY:
         return [Candidate(h.n, 1.0, 1.0, True, None) for h in ran[0].hits.hits]
     lists = [(r.step.generator, [h.n for h in r.hits.hits if h.n in visible]) for r in ran]
-    entries = {e.n: e for e in entries_for(work, sorted({n for _, ns in lists for n in ns}))}
-    coverage = _coverage(work, list(entries.values()))
-    roles = {n: e.role for n, e in entries.items()}
-    ranked = [r for r in fuse_generators(lists, coverage, roles) if r.n in entries]
-    cosine = _cosines(work, [r.n for r in ranked])
-    return [_candidate(work, r, entries[r.n], coverage, cosine) for r in ranked]
-
-
-def _candidate(
-    work: Working, ranked: Ranked, entry: Entry, coverage: dict[int, float], cosine: dict[int, float]
-) -> Candidate:
-    features = Features(n=ranked.n, coverage=coverage.get(ranked.n, 0.0), cosine=cosine.get(ranked.n))
+    ns = sorted({n for _, listed in lists for n in listed})
+    coverage, roles = features.coverage(work, ns), features.roles(work, ns)
+    cosine, exact = features.cosines(work, ns), features.exact(work, ns)
     statistics = work.reader.statistics
     noise = statistics.noise if statistics is not None else None
-    value = strength(features, noise) if noise is not None else None
-    return Candidate(ranked.n, ranked.score, value, _is_exact(work, entry, features), features)
-
-
-def _coverage(work: Working, entries: Sequence[Entry]) -> dict[int, float]:
-    """The share of the question's words that each candidate holds: by the index where it covers it, else by reading."""
-    scorer, index, asked = work.scorer(), work.reader.lexical, work.lexical_query
-    if scorer is None or asked is None:
-        return {}
-    covered = index.watermark if index is not None else 0
-    known = index.coverage(asked, [e.n for e in entries if e.n <= covered]) if index is not None else {}
-    return {
-        e.n: known.get(e.n, 0.0) if e.n <= covered else scorer.coverage(e.text, e.context, e.language)
-        for e in entries
-    }
-
-
-def _cosines(work: Working, ns: Sequence[int]) -> dict[int, float]:
-    """Similarity in the brain's own model, if the plan embedded the question; absent for a block with no vector."""
-    index = work.reader.vectors
-    if index is None or work.question_vector is None or not ns:
-        return {}
-    values = index.scores(work.question_vector, ns)
-    return {n: float(v) for n, v in zip(ns, values, strict=True) if not math.isnan(float(v))}
-
-
-def _is_exact(work: Working, entry: Entry, features: Features) -> bool:
-    """A match that the floor never withholds: it holds a quoted phrase, or a rare exact term of the question."""
-    asked, lexical = work.asked, work.lexical_query
-    if asked.phrases and lexical is not None and lexical.phrases:
-        folded = " ".join(entry.text.casefold().split())
-        if any(" ".join(p.casefold().split()) in folded for p in asked.phrases):
-            return True
-    if not asked.identifiers or lexical is None:
-        return False
-    rare = _rare_words(work)
-    return bool(rare) and any(re.search(rf"(?<!\w){re.escape(w)}(?!\w)", entry.text) for w in rare)
-
-
-def _rare_words(work: Working) -> tuple[str, ...]:
-    lexical = work.lexical_query
-    assert lexical is not None
-    blocks = max(1, sum(work.reader.view.count(m) for m in work.modules))
-    most = max(RARE_COUNT, RARE_SHARE * blocks)
-    least_idf = math.log(1.0 + (blocks - most + 0.5) / (most + 0.5))
-    idf = {w.exact: w.idf for w in lexical.words if w.known}
-    return tuple(w for w in work.asked.identifiers if idf.get(w.casefold(), 0.0) >= least_idf)
+    out = []
+    for ranked in fuse_generators(lists, coverage, roles):
+        measured = Features(n=ranked.n, coverage=coverage.get(ranked.n, 0.0), cosine=cosine.get(ranked.n))
+        value = strength(measured, noise) if noise is not None else None
+        out.append(Candidate(ranked.n, ranked.score, value, ranked.n in exact, measured))
+    return out
 
 
 # --- floor, cut, verify ----------------------------------------------------------------------------------------------
@@ -253,7 +197,8 @@ def _conclude(
     kept = [c for c in ranked if not applied or c.exempt or c.strength is None or c.strength >= FLOOR]
     below = [c for c in ranked if applied and not c.exempt and c.strength is not None and c.strength < FLOOR]
     shown = kept[: query.limit]
-    matches, dropped = _verified(work, shown, visible)
+    found, dropped = verified(work, [(c.n, c.score, c.strength) for c in shown], visible)
+    dropped = [*dict.fromkeys([*dropped, *work.broken])]
     weights = _mean_weights(work, ran, ranked)
     modules = [
         m
@@ -265,7 +210,7 @@ def _conclude(
     bundle = Bundle(
         brain=work.reader.name,
         query=query,
-        matches=tuple(matches),
+        matches=tuple(found),
         truncated=len(kept) > query.limit or _cut(work, ran, ranked, applied),
         withheld=len(below),
         verified_against=tuple(ModuleRoot(module=m.memory_type, root=format_digest(m.root)) for m in modules),
@@ -317,52 +262,3 @@ def _mean_weights(work: Working, ran: Sequence[Ran], ranked: Sequence[Candidate]
             best = max((lexical_weight(coverage.get(h.n, 0.0)) for h in each.hits.hits), default=0.0)
             weights.append(round(best, 3))
     return weights
-
-
-def _verified(
-    work: Working, shown: Sequence[Candidate], visible: dict[int, Hidden | None]
-) -> tuple[list[Match], list[str]]:
-    """Hash what is about to be returned. What does not hash to its id is dropped and named (C7)."""
-    view = work.reader.view
-    ns = [c.n for c in shown]
-    blocks = {b.n: b for b in view.blocks(ns)}
-    sources = view.sources(ns, current=True)
-    roots = {m.memory_type: format_digest(m.root) for m in view.modules()}
-    from consilience.index.question import matched_words
-
-    matches: list[Match] = []
-    dropped: list[str] = []
-    top = shown[0].score if shown else 1.0
-    for candidate in shown:
-        block = blocks[candidate.n]
-        block_id = format_digest(block.id)
-        if block.data is not None and sha256(block.data) != block.id:
-            dropped.append(block_id)
-            continue
-        entry = next(iter(entries_for(work, [candidate.n])), None)
-        hidden = visible.get(candidate.n)
-        superseded_by = hidden.superseded_by if hidden is not None else None
-        where = sources.get(candidate.n, ())
-        text = entry.text if entry is not None else ""
-        words = (
-            matched_words(work.lexical_query, text, entry.language) if work.lexical_query and entry else ()
-        )
-        matches.append(
-            Match(
-                block_id=block_id,
-                memory_type=block.memory_type,
-                rank=len(matches) + 1,
-                score=candidate.score / top if top else 0.0,
-                strength=candidate.strength,
-                content=msgspec.Raw(payload_json(block.data)) if block.data is not None else None,
-                text=text,
-                title=where[0].place.headings[0] if where and where[0].place.headings else "",
-                resolvable=block.data is not None,
-                superseded_by=format_digest(superseded_by) if superseded_by is not None else None,
-                sources=tuple(where),
-                highlights=words,
-                role=entry.role if entry is not None else "prose",
-                root=roots[block.memory_type],
-            )
-        )
-    return matches, dropped

@@ -51,6 +51,7 @@ class Working:
     entries: dict[int, Entry] = field(default_factory=dict)
     tail: list[Entry] | None = None
     warnings: list[str] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
     embed_us: float = 0.0
 
     @property
@@ -154,7 +155,7 @@ def tail_entries(work: Working) -> list[Entry]:
     work.tail = []
     if covered >= view.max_n:
         return work.tail
-    for seen, entry in enumerate(entries_after(view, covered), 1):
+    for seen, entry in enumerate(entries_after(view, covered, broken=work.broken), 1):
         if seen > TAIL_AT_MOST:
             work.warnings.append(
                 f"more than {TAIL_AT_MOST:,} blocks are not indexed yet and were not read; run `index`"
@@ -208,7 +209,7 @@ def _scan(work: Working, k: int) -> Hits:
     if work.eligible is not None:
         entries = [*entries_of(view, list(work.eligible), work.reader.facets), *tail_entries(work)]
     else:
-        entries = [e for e in entries_after(view, 0) if _passes(work, e)]
+        entries = [e for e in entries_after(view, 0, broken=work.broken) if _passes(work, e)]
     work.entries.update((e.n, e) for e in entries)
     unique = {e.n: e for e in entries}
     assert scorer is not None

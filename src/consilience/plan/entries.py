@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from consilience.errors import ConsilienceError
 from consilience.ingest import detect_language, role_of
 from consilience.model import Entry, Locator, Source
 from consilience.protocol import (
@@ -21,6 +20,7 @@ from consilience.protocol import (
     Procedural,
     Semantic,
     decode,
+    format_digest,
 )
 from consilience.store import StoredBlock, View
 
@@ -31,16 +31,19 @@ CHUNK = 512
 INDEXED = (MemoryType.CANONICAL, MemoryType.EPISODIC, MemoryType.SEMANTIC, MemoryType.PROCEDURAL)
 
 
-def entries_after(view: View, after: int) -> Iterator[Entry]:
-    """Entries of every indexable member with an ordinal above `after`, ascending, streaming."""
+def entries_after(view: View, after: int, *, broken: list[str] | None = None) -> Iterator[Entry]:
+    """Entries of every indexable member with an ordinal above `after`, ascending, streaming.
+
+    Blocks whose bytes do not hash to their id have none; their ids are added to `broken`.
+    """
     chunk: list[StoredBlock] = []
     for block in view.scan(INDEXED, after=after):
         chunk.append(block)
         if len(chunk) == CHUNK:
-            yield from _entries(view, chunk)
+            yield from _entries(view, chunk, broken=broken)
             chunk = []
     if chunk:
-        yield from _entries(view, chunk)
+        yield from _entries(view, chunk, broken=broken)
 
 
 def entries_of(view: View, ns: Sequence[int], facets: FacetIndex | None = None) -> Iterator[Entry]:
@@ -54,17 +57,21 @@ def entries_of(view: View, ns: Sequence[int], facets: FacetIndex | None = None) 
 
 
 def _entries(
-    view: View, blocks: Sequence[StoredBlock], traits: Mapping[int, tuple[str, str]] = MappingProxyType({})
+    view: View,
+    blocks: Sequence[StoredBlock],
+    traits: Mapping[int, tuple[str, str]] = MappingProxyType({}),
+    broken: list[str] | None = None,
 ) -> list[Entry]:
     sources = view.sources([b.n for b in blocks], current=True)
     out = []
     for block in blocks:
         if block.data is None or block.memory_type not in INDEXED:
             continue
-        try:
-            payload = decode(block.data).payload
-        except ConsilienceError:
-            continue  # `verify` names it; an index must not stop at it
+        if not block.intact:
+            if broken is not None:
+                broken.append(format_digest(block.id))
+            continue
+        payload = decode(block.data).payload
         out.append(
             entry_of(block.n, block.memory_type, payload, sources.get(block.n, ()), traits.get(block.n))
         )

@@ -7,9 +7,8 @@ import statistics as stdlib_statistics
 import msgspec
 
 from consilience.model import SEARCHED_BY_DEFAULT, Query
-from consilience.plan import candidates, planner
-from consilience.plan.answer import _cosines, _coverage, begin
-from consilience.plan.candidates import entries_for
+from consilience.plan import candidates, features, planner
+from consilience.plan.answer import begin
 from consilience.plan.cost import CostModel
 from consilience.plan.floor import Features, measure
 from consilience.plan.questions import noise_questions
@@ -71,9 +70,8 @@ def _probe(reader: Reader, text: str, ratios: dict[str, list[float]]) -> tuple[l
         estimated = step.us - (reader.costs.embed_query if name == "vectors" else 0.0)
         ratios[name].append(ran.us / max(1.0, estimated))
         ns.update(h.n for h in ran.hits.hits)
-    entries = entries_for(work, sorted(ns))
-    coverage, cosine = _coverage(work, entries), _cosines(work, [e.n for e in entries])
-    found = [Features(n=e.n, coverage=coverage.get(e.n, 0.0), cosine=cosine.get(e.n)) for e in entries]
+    coverage, cosine = features.coverage(work, sorted(ns)), features.cosines(work, sorted(ns))
+    found = [Features(n=n, coverage=coverage.get(n, 0.0), cosine=cosine.get(n)) for n in sorted(ns)]
     blocks = chosen.situation.blocks
     return found, [
         _postings(w.idf, blocks) for w in work.lexical_query.words if w.known

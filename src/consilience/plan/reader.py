@@ -22,7 +22,8 @@ class Reader:
     """One brain, pinned to one snapshot for the whole of a question.
 
     An index is None where it is absent or unusable; `notes` says why. `embedder` opens the brain's own model when it
-    is first needed; None where the brain has none or it cannot be had, and `embedder_note` says why.
+    is first needed; None where the brain has none or it cannot be had, and `embedder_note` says why. `wants_vectors`:
+    the brain is meant to have vectors and its model can be had, whether any are here yet or not.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Reader:
     facets: FacetIndex | None = None
     embedder: Callable[[], Embedder] | None = None
     embedder_note: str = ""
+    wants_vectors: bool = False
     statistics: Statistics | None = None
     notes: tuple[str, ...] = field(default=())
 

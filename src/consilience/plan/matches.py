@@ -1,0 +1,72 @@
+"""Candidates into matches: every block's bytes are hashed before it is returned (C7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from consilience.model import Entry, Match, Source
+from consilience.plan.candidates import Working, entries_for
+from consilience.protocol import format_digest, payload_json
+from consilience.store import Hidden, StoredBlock
+
+
+def verified(
+    work: Working,
+    shown: Sequence[tuple[int, float, float | None]],
+    visible: Mapping[int, Hidden | None],
+) -> tuple[list[Match], list[str]]:
+    """Matches of (ordinal, score, strength), best first, and the ids of those whose bytes do not hash to their name.
+
+    The latter are not among the matches. A block whose bytes were redacted is a match without content.
+    """
+    view = work.reader.view
+    ns = [n for n, _, _ in shown]
+    blocks = {b.n: b for b in view.blocks(ns)}
+    sources = view.sources(ns, current=True)
+    entries = {e.n: e for e in entries_for(work, ns)}
+    roots = {m.memory_type: format_digest(m.root) for m in view.modules()}
+    matches: list[Match] = []
+    dropped: list[str] = []
+    for n, score, strength in shown:
+        block = blocks[n]
+        if block.data is not None and not block.intact:
+            dropped.append(format_digest(block.id))
+            continue
+        match = _match(work, block, entries.get(n), sources.get(n, ()), visible.get(n))
+        matches.append(
+            msgspec.structs.replace(
+                match, rank=len(matches) + 1, score=score, strength=strength, root=roots[block.memory_type]
+            )
+        )
+    top = matches[0].score if matches else 1.0
+    return [msgspec.structs.replace(m, score=m.score / top if top else 0.0) for m in matches], dropped
+
+
+def _match(
+    work: Working, block: StoredBlock, entry: Entry | None, sources: Sequence[Source], hidden: Hidden | None
+) -> Match:
+    from consilience.index.question import matched_words
+
+    text = entry.text if entry is not None else ""
+    asked = work.lexical_query
+    headings = sources[0].place.headings if sources else ()
+    after = hidden.superseded_by if hidden is not None else None
+    return Match(
+        block_id=format_digest(block.id),
+        memory_type=block.memory_type,
+        rank=0,
+        score=0.0,
+        strength=None,
+        content=msgspec.Raw(payload_json(block.data)) if block.data is not None else None,
+        text=text,
+        title=headings[0] if headings else "",
+        resolvable=block.data is not None,
+        superseded_by=format_digest(after) if after is not None else None,
+        sources=tuple(sources),
+        highlights=matched_words(asked, text, entry.language)
+        if asked is not None and entry is not None
+        else (),
+        role=entry.role if entry is not None else "prose",
+    )
