@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stores import commit, derivation, fact, facts
 
-from consilience.protocol import Digest, MemoryType, merkle
-from consilience.store import Store
-from consilience.store.leaves import WORTH_KEEPING, Leaves
+from consilience.protocol import Digest, MemoryType, composition_document, merkle, sha256
+from consilience.store import Store, writer
+from consilience.store.leaves import Leaves
 from consilience.store.verify import verify
 
 KIND = MemoryType.SEMANTIC
@@ -41,7 +41,14 @@ def test_impossible_changes_are_refused(before: set[int], n: int) -> None:
     leaves = Leaves.of(KIND, ids(*before))
     assert (leaves.changed(ids(n), []) is None) is (n in before)
     assert (leaves.changed([], ids(n)) is None) is (n not in before)
-    assert Leaves.of(KIND, []).changed(ids(n), []) is None
+    assert Leaves.of(KIND, []).changed([], ids(n)) is None
+
+
+@given(numbers)
+def test_a_reference_is_that_of_the_protocol(chosen: set[int]) -> None:
+    found = Leaves.of(KIND, ids(*chosen)).reference()
+    assert found.root == merkle.root(ids(*chosen)) and found.block_count == len(chosen)
+    assert found.composition == sha256(composition_document(KIND, ids(*chosen)))
 
 
 def test_saved_and_loaded(folder: Path) -> None:
@@ -82,8 +89,11 @@ def test_leaves_that_cannot_be_kept_are_no_error(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["none", "deleted", "garbage", "stale"])
-def test_a_large_brain_commits_right_whatever_became_of_its_leaves(store: Store, damage: str) -> None:
-    source, blocks = fact("source"), facts(0, WORTH_KEEPING)
+def test_a_large_brain_commits_right_whatever_became_of_its_leaves(
+    store: Store, damage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "WORTH_KEEPING", 500)
+    source, blocks = fact("source"), facts(0, 500)
     commit(store, [source, *blocks])
     kept = store.path / "derived" / "merkle" / "semantic.bin"
     first = kept.read_bytes()

@@ -28,6 +28,7 @@ from consilience.errors import (
 )
 from consilience.protocol import Actor, ActorKind, MemoryType, sha256
 from consilience.store import Store
+from consilience.store.schema import FORMAT
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="POSIX permissions and signals")
 
@@ -138,8 +139,13 @@ def another_application(path: Path) -> None:
 
 def a_newer_version(path: Path) -> None:
     with sqlite3.connect(path / "brain.db") as raw:
-        raw.execute("PRAGMA user_version=2")
+        raw.execute(f"PRAGMA user_version={FORMAT + 1}")
     raw.close()
+
+
+def an_older_version(path: Path) -> None:
+    with sqlite3.connect(path / "brain.db") as raw:
+        raw.execute("PRAGMA user_version=1")
 
 
 def no_version(path: Path) -> None:
@@ -163,6 +169,7 @@ def no_version(path: Path) -> None:
         (truncated, CorruptStoreError, "damaged"),
         (another_application, BrainNotFoundError, "another application"),
         (a_newer_version, ConfigurationError, "newer version"),
+        (an_older_version, ConfigurationError, "older version"),
         (no_version, CorruptStoreError, "format 0"),
     ],
 )

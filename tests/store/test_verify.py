@@ -15,7 +15,7 @@ from stores import ACTOR, NOW, commit, demotion, derivation, fact, facts, origin
 from consilience.errors import BrainNotFoundError, ConsilienceError, CorruptStoreError
 from consilience.protocol import MemoryType, format_digest, sha256
 from consilience.store import Store
-from consilience.store.codec import Codec
+from consilience.store.codec import PACKED, Codec
 from consilience.store.content import INLINE_LIMIT
 from consilience.store.verify import VerifyReport, verify
 
@@ -126,6 +126,29 @@ DAMAGE: dict[str, tuple[str, Callable[[Path], object]]] = {
     "block of no module": ("block", lambda p: sql(p, "UPDATE blocks SET type = 77 WHERE n = 6")),
     "block id": ("block", lambda p: sql(p, "UPDATE blocks SET id = zeroblob(32) WHERE n = 6")),
     "block id of another type": ("block", lambda p: sql(p, "UPDATE blocks SET id = 'text' WHERE n = 6")),
+    "block twice": (
+        "block",
+        lambda p: sql(p, "UPDATE blocks SET id = (SELECT id FROM blocks WHERE n = 7) WHERE n = 6"),
+    ),
+    "packed record of another": (
+        "block",
+        lambda p: sql(p, "UPDATE blocks SET data = (SELECT data FROM blocks WHERE n = 45) WHERE n = 44"),
+    ),
+    "packed record of no record": ("block", lambda p: sql(p, "UPDATE blocks SET enc = 3 WHERE n = 6")),
+    "packed record of far away": (
+        "block",
+        lambda p: sql(p, "UPDATE blocks SET data = x'9501d380000000000000019102039200' WHERE n = 44"),
+    ),
+    "packed record without bytes": ("block", lambda p: sql(p, "UPDATE blocks SET data = NULL WHERE n = 44")),
+    "packed record named as text": ("block", lambda p: sql(p, "UPDATE blocks SET data = 'x' WHERE n = 44")),
+    "packed locator in the ledger": (
+        "ledger",
+        lambda p: sql(p, "UPDATE derivation SET locator = 'L0 # Wells' WHERE record_n = 44"),
+    ),
+    "fragment": ("block", lambda p: sql(p, "UPDATE fragment SET data = substr(data, 2) WHERE n = 2")),
+    "fragment gone": ("block", lambda p: sql(p, "DELETE FROM fragment WHERE n = 1")),
+    "fragment of another type": ("block", lambda p: sql(p, "UPDATE fragment SET data = 7 WHERE n = 2")),
+    "fragment too many": ("block", lambda p: sql(p, "INSERT INTO fragment VALUES (99, 0, x'00')")),
     "block gone": ("module", lambda p: sql(p, "DELETE FROM blocks WHERE n = 6")),
     "block too many": (
         "module",
@@ -216,13 +239,16 @@ def meaning(path: Path) -> object:
     """Everything that a brain.db says: identity, definitions, and every value of every row, unpacked."""
     raw, codec = sqlite3.connect(path / "brain.db"), Codec()
     raw.text_factory = bytes
-    raw.create_function("unpacked", 2, lambda enc, data: None if data is None else codec.unpack(enc, data))
+    raw.create_function(
+        "unpacked", 2, lambda enc, data: data if enc == PACKED or data is None else codec.unpack(enc, data)
+    )
     try:
         tables = raw.execute("SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name").fetchall()
         rows = {}
         for name in (name.decode() for kind, name, *_ in tables if kind == b"table"):
             columns = {
                 "blocks": "n, id, type, entered, departed, enc, unpacked(enc, data)",
+                "fragment": "n, enc, unpacked(enc, data)",
                 "content": "digest, size, enc, unpacked(enc, data)",
             }.get(name, "*")
             rows[name] = sorted(map(repr, raw.execute(f"SELECT {columns} FROM {name}")))
@@ -275,7 +301,11 @@ def test_every_flipped_bit_of_a_stored_value_is_reported(sound: Path, folder: Pa
         *(row[0] for row in sqlite3.connect(path).execute("SELECT actor FROM snapshots")),
         *(row[0] for row in sqlite3.connect(path).execute("SELECT digest FROM content")),
         b"docs/wells.md",
-        b"L7 # Wells",
+        *(
+            row[0]
+            for row in sqlite3.connect(path).execute("SELECT data FROM blocks WHERE enc = 3 AND n % 9 = 5")
+        ),
+        *(row[0] for row in sqlite3.connect(path).execute("SELECT data FROM fragment")),
         b'"block_count":',
     ]
     for value in values:

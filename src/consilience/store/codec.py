@@ -8,11 +8,13 @@ import zstandard
 
 from consilience.store.dictionary import DICTIONARY_V1
 
-__all__ = ["RAW", "ZSTD", "ZSTD_DICTIONARY_V1", "Codec", "DecodeError"]
+__all__ = ["PACKED", "RAW", "ZSTD", "ZSTD_DICTIONARY_V1", "Codec", "DecodeError"]
 
 RAW: Final = 0
 ZSTD_DICTIONARY_V1: Final = 1
 ZSTD: Final = 2
+PACKED: Final = 3
+"""A derivation record in parts (store/packed.py), which no codec can decode alone."""
 
 BLOCK_LEVEL = 1
 CONTENT_LEVEL = 9
@@ -53,7 +55,7 @@ class Codec:
         caller."""
         try:
             if enc == RAW:
-                return bytes(stored)
+                return bytes(memoryview(stored))
             if enc == ZSTD_DICTIONARY_V1:
                 return self._block_out.decompress(stored)
             if enc == ZSTD:

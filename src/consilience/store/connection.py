@@ -162,7 +162,7 @@ def open_connection(path: Path, *, writing: bool = False) -> Connection:
     """A connection to a brain.db that exists, checked to be one that this version reads.
 
     Raises CorruptStoreError, StorageError, BrainNotFoundError (another application's database),
-    ConfigurationError (a newer version's).
+    ConfigurationError (a newer or older version's).
     """
     inode = inode_of(path)
     try:
@@ -232,7 +232,12 @@ def _check_identity(connection: Connection) -> None:
             f"{connection.path} was written by a newer version (format {version}, this one reads {FORMAT})",
             hint="upgrade consilience: pip install --upgrade consilience",
         )
-    if version < FORMAT:
+    if 0 < version < FORMAT:
+        raise ConfigurationError(
+            f"{connection.path} was written by an older version (format {version}, this one reads {FORMAT})",
+            hint="ingest the sources again into a new folder, or use that older version",
+        )
+    if version <= 0:
         raise CorruptStoreError(
             f"{connection.path} says format {version}, which never existed", hint=_RESTORE
         )

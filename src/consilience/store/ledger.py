@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -46,15 +46,19 @@ def named_by(record: Record) -> Iterator[bytes]:
         yield _raw(record.supersedes)
 
 
-def rows_of(records: Iterable[tuple[int, Record]], n_of: Callable[[bytes], int]) -> LedgerRows:
+def rows_of(
+    records: Iterable[tuple[int, Record]], n_of: Callable[[bytes], int], packed: Collection[int] = ()
+) -> LedgerRows:
     """The rows of records and their ordinals; `n_of` gives the ordinal behind a digest.
 
-    A block that supersedes itself hides nothing: such a record is kept as a mention.
+    Rows of records in `packed` leave the locator to the packed form. A block that supersedes itself hides
+    nothing: such a record is kept as a mention.
     """
     rows = LedgerRows()
     for record_n, record in records:
         if isinstance(record, Derivation):
-            block_n, locator = n_of(_raw(record.block)), _text(record.locator)
+            block_n = n_of(_raw(record.block))
+            locator = None if record_n in packed else _text(record.locator)
             for source in record.derived_from:
                 rows.derivation.append((block_n, record_n, n_of(_raw(source)), locator))
         elif isinstance(record, Registration):

@@ -16,6 +16,7 @@ import msgspec
 from consilience.errors import FormatError
 from consilience.model import Source
 from consilience.protocol import Digest, MemoryType, format_digest, parse_digest
+from consilience.store.codec import PACKED
 from consilience.store.connection import Row, marks
 from consilience.store.reads import BlockReads, chunks
 from consilience.store.schema import CODE
@@ -43,6 +44,9 @@ class _RecordPayload(msgspec.Struct):
 class _RecordEnvelope(msgspec.Struct):
     payload: _RecordPayload
 
+
+_PACKED = f"CASE r.enc WHEN {PACKED} THEN r.data END"
+"""A record's packed form, NULL where it is stored whole."""
 
 _first_line = re.compile(r"L([0-9]{1,18})(?![0-9])").match
 _read_canonical = msgspec.json.Decoder(_CanonicalEnvelope).decode
@@ -130,13 +134,14 @@ class LineageReads(BlockReads):
         """
         asked = list(dict.fromkeys(ns))
         condition = "t.block_n IN ({})"
-        derived = self._recorded(
-            "t.block_n, t.record_n, t.source_n, t.locator, r.id", "derivation", condition, asked
-        )
+        columns = f"t.block_n, t.record_n, t.source_n, t.locator, {_PACKED}, r.id"
+        derived = self._recorded(columns, "derivation", condition, asked)
+        locators = self._locators((row[1], *row[3:5]) for row in derived)
         origins = self._origins_of({*asked, *(row[2] for row in derived)})
         names = self.ids({*asked, *(row[2] for row in derived)})
         found: dict[int, list[tuple[int, int, str | None, Source]]] = defaultdict(list)
-        for n, record_n, source_n, locator, record in derived:
+        for n, record_n, source_n, _, _, record in derived:
+            locator = locators.get(record_n)
             for origin in origins.get(source_n) or {None: (0, b"")}:
                 found[n].append(
                     (record_n, source_n, origin, _source(names, source_n, origin, locator, record))
@@ -146,6 +151,16 @@ class LineageReads(BlockReads):
                 found[n].append((record_n, n, origin, _source(names, n, origin, None, record)))
         kept = {n: self._current(places) if current else places for n, places in found.items()}
         return {n: tuple(_distinct(places)) for n, places in kept.items()}
+
+    def _locators(self, rows: Iterable[tuple[int, str | None, bytes | None]]) -> dict[int, str | None]:
+        """By record the locator of a derivation: from the ledger, or out of the record's packed form."""
+        found: dict[int, str | None] = {}
+        packed: dict[int, bytes] = {}
+        for record_n, locator, form in rows:
+            found[record_n] = locator
+            if form is not None:
+                packed[record_n] = form
+        return found | self._packed.locators(packed.items())
 
     def _origins_of(self, ns: Iterable[int]) -> dict[int, dict[str | None, tuple[int, bytes]]]:
         """For each block the origins it was registered under, with the oldest record that says so."""
@@ -223,8 +238,11 @@ class LineageReads(BlockReads):
 
         A block that stands twice in it, or was derived twice, comes once for each place.
         """
-        rows = self._recorded("t.block_n, t.locator, t.record_n", "derivation", "t.source_n IN ({})", [n])
-        ordered = sorted((_line(loc), record_n, block_n, loc or "") for block_n, loc, record_n in rows)
+        columns = f"t.block_n, t.record_n, t.locator, {_PACKED}"
+        rows = self._recorded(columns, "derivation", "t.source_n IN ({})", [n])
+        locators = self._locators(row[1:] for row in rows)
+        places = [(row[0], row[1], locators[row[1]] or "") for row in rows]
+        ordered = sorted((_line(loc), record_n, block_n, loc) for block_n, record_n, loc in places)
         return list(dict.fromkeys((block_n, locator) for _, _, block_n, locator in ordered if block_n > 0))
 
     def derived_from_current(self, ns: Iterable[int], *, besides: int | None = None) -> set[int]:
@@ -293,9 +311,9 @@ def _end(n: int, known: dict[int, tuple[int | None, bool]]) -> int | None:
     return at
 
 
-def _line(locator: str | None) -> int:
+def _line(locator: str) -> int:
     """The first line that a locator names (`L120-L134 ...`), 0 where it names none."""
-    found = _first_line(locator or "")
+    found = _first_line(locator)
     return int(found[1]) if found else 0
 
 

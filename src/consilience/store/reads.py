@@ -4,7 +4,7 @@ proofs."""
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -19,9 +19,10 @@ from consilience.errors import (
 )
 from consilience.protocol import Actor, Digest, MemoryType, Proof, format_digest, merkle, sha256
 from consilience.protocol import snapshot as snapshots
-from consilience.store.codec import DecodeError
-from consilience.store.connection import CONTENT, IN_CLAUSE, Connection, marks
+from consilience.store.codec import PACKED, DecodeError
+from consilience.store.connection import CONTENT, IN_CLAUSE, Connection, Row, marks
 from consilience.store.content import read_file
+from consilience.store.packed import PackedReads
 from consilience.store.schema import CODE, MODULES
 from consilience.store.values import ModuleState, SnapshotInfo, StoredBlock
 
@@ -81,6 +82,7 @@ class BlockReads:
         self._db = connection
         self._seq = seq
         self._at_head = at_head
+        self._packed = PackedReads(connection)
 
     @property
     def connection(self) -> Connection:
@@ -147,7 +149,7 @@ class BlockReads:
         found: dict[int, StoredBlock] = {}
         for part in chunks(dict.fromkeys(ns)):
             sql = f"SELECT n, id, type, enc, data FROM blocks WHERE n IN ({marks(part)})"
-            found.update((row[0], self._stored(*row)) for row in self._db.rows(sql, part))
+            found.update((block.n, block) for block in self._stored(self._db.rows(sql, part)))
         return [found[n] for n in ns if n in found]
 
     def scan(
@@ -160,16 +162,25 @@ class BlockReads:
             f" WHERE n > ? AND type IN ({codes}) AND {self._member('b')} ORDER BY n LIMIT {SCAN_ROWS}"
         )
         while rows := self._db.rows(sql, (after,)):
-            for row in rows:
-                yield self._stored(*row)
+            yield from self._stored(rows)
             if rows[-1][0] <= after:
                 raise CorruptStoreError(
                     f"{self._db.path}: blocks after {after} are out of order", hint="run `consilience verify`"
                 )
             after = rows[-1][0]
 
-    def _stored(self, n: int, block_id: bytes, code: int, enc: int, data: bytes | None) -> StoredBlock:
-        if data is not None:
+    def _stored(self, rows: Sequence[Row]) -> Iterator[StoredBlock]:
+        """Blocks of rows n, id, type, enc, data, decoded."""
+        packed = self._packed.envelopes((row[0], row[4]) for row in rows if row[3] == PACKED)
+        for n, block_id, code, enc, data in rows:
+            yield self._decoded(n, block_id, code, enc, data, packed)
+
+    def _decoded(
+        self, n: int, block_id: bytes, code: int, enc: int, data: bytes | None, packed: Mapping[int, bytes]
+    ) -> StoredBlock:
+        if n in packed:
+            data = packed[n]
+        elif data is not None:
             try:
                 data = self._db.codec.unpack(enc, data)
             except DecodeError:
@@ -194,12 +205,14 @@ class BlockReads:
 
     def sorted_ids(self, memory_type: MemoryType) -> list[bytes]:
         """The module's leaves: the ids of its members, ascending."""
-        sql = f"SELECT id FROM blocks b INDEXED BY module WHERE type = ? AND {self._member('b')} ORDER BY id"
+        sql = (
+            f"SELECT id FROM blocks b INDEXED BY block_id WHERE type = ? AND {self._member('b')} ORDER BY id"
+        )
         return [row[0] for row in self._db.rows(sql, (CODE[memory_type],))]
 
     def count(self, memory_type: MemoryType) -> int:
         """The number of members of a module."""
-        sql = f"SELECT count(*) FROM blocks b INDEXED BY module WHERE type = ? AND {self._member('b')}"
+        sql = f"SELECT count(*) FROM blocks b INDEXED BY block_id WHERE type = ? AND {self._member('b')}"
         return int(self._db.rows(sql, (CODE[memory_type],))[0][0])
 
     def modules(self) -> tuple[ModuleState, ...]:

@@ -8,6 +8,9 @@ O(change). `seal` ties `actor`, which no hash covers, to its snapshot.
 The ledger says in ordinals what the provenance records say in digests; it is written in the record's own
 transaction and can be recomputed from the records (docs/decisions/0020). `record_n` is the record's block. A
 digest that no stored block has gets a negative number in `absent`, until the block arrives.
+
+`fragment` holds what packed derivation records share (docs/decisions/0024); `locator` is NULL where the record is
+packed. One index, in which no id stands twice, finds blocks by id and lists a module in the order of the ids.
 """
 
 from __future__ import annotations
@@ -21,16 +24,16 @@ __all__ = ["APPLICATION_ID", "CODE", "FORMAT", "MODULES", "SCHEMA"]
 APPLICATION_ID: Final = 0x43534C42
 """`CSLB`, at byte 68 of the file: what SQLite keeps to tell applications apart."""
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 
 MODULES: Final = tuple(MemoryType)
 CODE: Final = {memory_type: code for code, memory_type in enumerate(MODULES)}
 """A module's number in the `type` column."""
 
 SCHEMA: Final = (
-    "CREATE TABLE blocks (n INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, type INTEGER NOT NULL,"
+    "CREATE TABLE blocks (n INTEGER PRIMARY KEY, id BLOB NOT NULL, type INTEGER NOT NULL,"
     " entered INTEGER NOT NULL, departed INTEGER, enc INTEGER NOT NULL, data BLOB)",
-    "CREATE INDEX module ON blocks (type, id, entered, departed)",
+    "CREATE INDEX block_id ON blocks (id, type, entered, departed)",
     "CREATE INDEX departed ON blocks (departed) WHERE departed IS NOT NULL",
     "CREATE TABLE earlier (n INTEGER NOT NULL REFERENCES blocks, entered INTEGER NOT NULL,"
     " departed INTEGER NOT NULL, PRIMARY KEY (n, entered)) WITHOUT ROWID",
@@ -38,6 +41,7 @@ SCHEMA: Final = (
     " max_n INTEGER NOT NULL, actor BLOB NOT NULL, seal BLOB NOT NULL)",
     "CREATE TABLE content (digest BLOB NOT NULL PRIMARY KEY, size INTEGER NOT NULL, enc INTEGER NOT NULL,"
     " data BLOB)",
+    "CREATE TABLE fragment (n INTEGER PRIMARY KEY, enc INTEGER NOT NULL, data BLOB NOT NULL)",
     "CREATE TABLE absent (n INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE)",
     "CREATE TABLE derivation (block_n INTEGER NOT NULL, record_n INTEGER NOT NULL, source_n INTEGER NOT NULL,"
     " locator TEXT, PRIMARY KEY (block_n, record_n, source_n)) WITHOUT ROWID",

@@ -93,7 +93,7 @@ class Store:
         """Open a brain's folder.
 
         Raises BrainNotFoundError (saying what is there instead), CorruptStoreError, ConfigurationError (made
-        by a newer version), StorageError. A brain in a folder that cannot be written opens for reading.
+        by a newer or older version), StorageError. A brain in a folder that cannot be written opens for reading.
         """
         _check_present(path)
         store = cls(path, read_only=read_only)

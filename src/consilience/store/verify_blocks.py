@@ -4,7 +4,7 @@ of it."""
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Protocol
 
@@ -21,9 +21,10 @@ from consilience.protocol import (
     parse_digest,
     sha256,
 )
-from consilience.store.codec import DecodeError
+from consilience.store.codec import PACKED, DecodeError
 from consilience.store.connection import Connection, Row, marks
 from consilience.store.ledger import TABLES, named_by, rows_of
+from consilience.store.packed import PackedReads
 from consilience.store.reads import chunks
 from consilience.store.schema import MODULES
 
@@ -57,6 +58,7 @@ class BlockCheck:
         self.records = 0
         self.members: dict[MemoryType, list[bytes]] = {m: [] for m in MODULES}
         self.contents: set[Digest] = set()
+        self._packed = PackedReads(connection)
         self._last = 0
         self._gained: dict[MemoryType, Counter[int]] = {m: Counter() for m in MODULES}
         self._first: Counter[int] = Counter()
@@ -73,19 +75,22 @@ class BlockCheck:
             earlier[n].append((entered, departed))
         for rows in self._pages():
             records: list[tuple[int, Record]] = []
+            packed = {row[0]: row[6] for row in rows if row[5] == PACKED and isinstance(row[6], bytes)}
+            envelopes = self._packed.envelopes(packed.items())
             for row in rows:
                 self.blocks += 1
-                block = self._block(row, tombstones)
+                block = self._block(row, tombstones, envelopes)
                 self._membership(row, earlier.pop(row[0], []))
                 if block is not None and isinstance(block.payload, Provenance):
                     records.append((row[0], block.payload.record))
                 elif block is not None:
                     self.contents.update(parse_digest(ref.blob) for ref in content_refs(block.payload))
-            self._ledger(records)
+            self._ledger(records, packed.keys())
             progress.advance(len(rows))
         if earlier:
             self._report("membership", f"intervals of ordinals that no block has: {sorted(earlier)[:5]}")
         self._ledger_totals()
+        self._repeated()
 
     def counts(self, memory_type: MemoryType) -> list[int]:
         """The members of a module at each snapshot, from 0, by the intervals of its blocks."""
@@ -134,7 +139,7 @@ class BlockCheck:
 
     # --- one block ------------------------------------------------------------------------------------------
 
-    def _block(self, row: Row, tombstones: set[Digest]) -> Block | None:
+    def _block(self, row: Row, tombstones: set[Digest], envelopes: Mapping[int, bytes]) -> Block | None:
         n, block_id, code, _, departed, enc, stored = row
         if not isinstance(block_id, bytes) or not isinstance(code, int) or not 0 <= code < len(MODULES):
             self._report("block", f"block {n}: its id or module is not one")
@@ -145,7 +150,7 @@ class BlockCheck:
                 self._report("block", f"block {n} has no bytes and no tombstone", module, block_id)
             return None
         try:
-            data = self._db.codec.unpack(enc, stored)
+            data = self._envelope(n, enc, stored, envelopes)
             if sha256(data) != block_id:
                 self._report("block", f"block {n}: its bytes do not hash to its id", module, block_id)
                 return None
@@ -161,6 +166,13 @@ class BlockCheck:
                 "block", f"block {n} says {block.memory_type}, it is kept as {module}", module, block_id
             )
         return block
+
+    def _envelope(self, n: int, enc: int, stored: bytes, envelopes: Mapping[int, bytes]) -> bytes:
+        if enc != PACKED:
+            return self._db.codec.unpack(enc, stored)
+        if n not in envelopes:
+            raise DecodeError("the parts of the packed record are not all here")
+        return envelopes[n]
 
     def _membership(self, row: Row, earlier: Sequence[tuple[int, int]]) -> None:
         n, block_id, code, entered, departed = row[:5]
@@ -195,13 +207,13 @@ class BlockCheck:
 
     # --- the ledger -----------------------------------------------------------------------------------------
 
-    def _ledger(self, records: Sequence[tuple[int, Record]]) -> None:
+    def _ledger(self, records: Sequence[tuple[int, Record]], packed: Collection[int]) -> None:
         """Compare what some records say with the ledger's rows for them."""
         if not records:
             return
         self.records += len(records)
         known = self._ordinals({digest for _, record in records for digest in named_by(record)})
-        said = rows_of(records, lambda digest: known.get(digest, 0))
+        said = rows_of(records, lambda digest: known.get(digest, 0), packed)
         for table, columns in TABLES.items():
             sql = f"SELECT {', '.join(columns)} FROM {table} WHERE record_n BETWEEN ? AND ?"
             stored = set(self._db.rows(sql, (records[0][0], records[-1][0])))
@@ -229,3 +241,12 @@ class BlockCheck:
         absent = {row[0] for row in self._db.rows("SELECT n FROM absent")}
         if absent != self._absent:
             self._report("ledger", "absent blocks are not those that records name", MemoryType.PROVENANCE)
+
+    def _repeated(self) -> None:
+        """Ids that two blocks have, and fragments that no record uses: no constraint of SQLite refuses them."""
+        for block_id, code in self._db.rows("SELECT id, type FROM blocks GROUP BY id HAVING count(*) > 1"):
+            module = MODULES[code] if code in range(len(MODULES)) else None
+            self._report("block", "two blocks have one id", module, block_id)
+        kept = {row[0] for row in self._db.rows("SELECT n FROM fragment")}
+        if unused := kept - self._packed.used:
+            self._report("block", f"{len(unused)} fragments belong to no record", MemoryType.PROVENANCE)

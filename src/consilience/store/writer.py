@@ -13,6 +13,7 @@ from consilience.protocol import (
     Actor,
     Block,
     ContentRef,
+    Derivation,
     MemoryType,
     ModuleRef,
     Provenance,
@@ -24,11 +25,13 @@ from consilience.protocol import (
     timestamp,
 )
 from consilience.protocol import snapshot as snapshots
+from consilience.store.codec import PACKED
 from consilience.store.connection import CONTENT, DERIVED, Closed, Connection, inode_of, marks
 from consilience.store.content import INLINE_LIMIT, write_file
 from consilience.store.leaves import WORTH_KEEPING, Leaves
 from consilience.store.ledger import INSERTS, named_by, rows_of
 from consilience.store.lineage import LineageReads
+from consilience.store.packed import Packer
 from consilience.store.reads import chunks, read_snapshots
 from consilience.store.schema import CODE, MODULES
 from consilience.store.values import ModuleState, SnapshotInfo
@@ -67,6 +70,7 @@ class Writer(LineageReads):
         self._left: dict[MemoryType, set[bytes]] = {m: set() for m in MODULES}
         self._refs: dict[MemoryType, ModuleRef] = {}
         self._leaves: dict[MemoryType, Leaves] = {}
+        self._packer = Packer(connection)
         self._failed: ConsilienceError | None = None
 
     def _largest(self) -> int:
@@ -109,30 +113,44 @@ class Writer(LineageReads):
             if sha256(block.data) != block.id:
                 raise IntegrityError(f"a block's bytes do not hash to its id {format_digest(block.id)}")
         known = self._known([block.id for block in blocks])
-        rows, records, added, back = [], [], [], []
+        new: list[tuple[int, Block]] = []
+        added, back = [], []
         for block in blocks:
             n, is_member = known.get(block.id, (0, False))
             if not n:
                 n = self._next
                 self._next += 1
-                rows.append(
-                    (n, block.id, CODE[block.memory_type], self._seq, *self._db.codec.pack_block(block.data))
-                )
-                if isinstance(block.payload, Provenance):
-                    records.append((n, block.payload.record))
+                new.append((n, block))
             elif not is_member:
                 back.append(n)
             known[block.id] = (n, True)
             added.append((n, not is_member))
             if not is_member:
                 self._move(block.memory_type, block.id, self._left, self._joined)
+        self._insert(new, {block_id: n for block_id, (n, _) in known.items()})
+        self._come_back(back)
+        return added
+
+    def _insert(self, new: Sequence[tuple[int, Block]], ordinals: dict[bytes, int]) -> None:
+        """Write the rows of new blocks, and what they say into the ledger."""
+        records = [(n, b.payload.record) for n, b in new if isinstance(b.payload, Provenance)]
+        self._number(records, ordinals)
+        packed, rows = set(), []
+        for n, block in new:
+            form = None
+            if isinstance(block.payload, Provenance) and isinstance(block.payload.record, Derivation):
+                form = self._packer.pack(n, block.data, block.payload.record, ordinals)
+            if form is not None:
+                packed.add(n)
+            stored = self._db.codec.pack_block(block.data) if form is None else (PACKED, form)
+            rows.append((n, block.id, CODE[block.memory_type], self._seq, *stored))
         self._db.run_many(
             "INSERT INTO blocks (n, id, type, entered, enc, data) VALUES (?, ?, ?, ?, ?, ?)", rows
         )
-        self._come_back(back)
-        self._arrive([(row[0], row[1]) for row in rows])
-        self._note(records, {block_id: n for block_id, (n, _) in known.items()})
-        return added
+        self._arrive([(n, block.id) for n, block in new])
+        said = rows_of(records, ordinals.__getitem__, packed)
+        for table, sql in INSERTS.items():
+            self._db.run_many(sql, getattr(said, table))
 
     def _known(self, ids: Sequence[bytes]) -> dict[bytes, tuple[int, bool]]:
         """Ordinal and membership of the ids that are stored."""
@@ -188,8 +206,8 @@ class Writer(LineageReads):
 
     # --- the ledger -----------------------------------------------------------------------------------------
 
-    def _note(self, records: Sequence[tuple[int, Record]], known: dict[bytes, int]) -> None:
-        """Write what records say into the ledger."""
+    def _number(self, records: Sequence[tuple[int, Record]], known: dict[bytes, int]) -> None:
+        """Add to `known` the ordinals of the blocks that records speak of, negative for those not here."""
         wanted = {digest for _, record in records for digest in named_by(record)} - known.keys()
         if wanted:
             for table in ("blocks", "absent"):
@@ -202,9 +220,6 @@ class Writer(LineageReads):
             self._next_absent -= len(missing)
             self._db.run_many("INSERT INTO absent (n, id) VALUES (?, ?)", numbered)
             known.update((digest, n) for n, digest in numbered)
-        rows = rows_of(records, known.__getitem__)
-        for table, sql in INSERTS.items():
-            self._db.run_many(sql, getattr(rows, table))
 
     def _arrive(self, new: Sequence[tuple[int, bytes]]) -> None:
         """Blocks that records spoke of before they were here: the ledger learns their ordinals."""

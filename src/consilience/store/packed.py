@@ -1,0 +1,190 @@
+"""Derivation records in their packed form: what many of them share is kept once (docs/decisions/0024).
+
+The canonical bytes of such a record are a frame (who, when, by what), the ids of blocks that are here, and a
+locator. The frame, and the end of a locator, are rows of `fragment`; ids are ordinals relative to the record's
+own. Rebuilding gives the very bytes or the record is stored like any other block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Annotated
+
+import msgspec
+
+from consilience.errors import CorruptStoreError
+from consilience.protocol import Derivation
+from consilience.store.codec import RAW, DecodeError
+from consilience.store.connection import IN_CLAUSE, Connection, Row, marks
+from consilience.store.ledger import named_by
+
+__all__ = ["FragmentReads", "PackedReads", "Packer"]
+
+KEPT_TEXTS = 20_000
+"""Fragments remembered by one reader or writer."""
+
+_BLOCK = b'"block":"sha256:'
+_BETWEEN = b"\0"
+"""Stands where a frame is open; canonical JSON escapes it."""
+
+
+Integer = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]
+
+
+class _Form(msgspec.Struct, array_like=True):
+    """What a packed row holds, as MessagePack. `end` is a fragment or 0; without `start` there is no locator."""
+
+    frame: Integer
+    block: Integer
+    sources: list[Integer]
+    end: Integer
+    start: str | None
+
+
+_write_form = msgspec.msgpack.Encoder().encode
+_read_form = msgspec.msgpack.Decoder(_Form).decode
+_json = msgspec.json.Encoder().encode
+
+
+def _inside(block: bytes, sources: Sequence[bytes], locator: str | None) -> bytes:
+    """What stands in the open place of a frame."""
+    derived_from = '","sha256:'.join([raw.hex() for raw in sources])
+    text = b'%b%b","derived_from":["sha256:%b"]' % (_BLOCK, block.hex().encode(), derived_from.encode())
+    return text if locator is None else text + b',"locator":' + _json(locator)
+
+
+class Packer:
+    """Packs the records of one write transaction, whose rows of `fragment` it adds."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._db = connection
+        self._known: dict[bytes, int] = {}
+        self._next = 1 + int(connection.rows("SELECT coalesce(max(n), 0) FROM fragment")[0][0])
+
+    def pack(self, n: int, data: bytes, record: Derivation, ordinals: Mapping[bytes, int]) -> bytes | None:
+        """The packed form of record `n`; None where it names a block that is not here or has another shape."""
+        block, *sources = named_by(record)
+        deltas = [n - ordinals[block_id] for block_id in (block, *sources)]
+        if max(deltas) > n:
+            return None
+        locator = None if isinstance(record.locator, msgspec.UnsetType) else record.locator
+        inside = _inside(block, sources, locator)
+        begins = data.find(_BLOCK)
+        if not data.startswith(inside, max(begins, 0)) or _BETWEEN in data:
+            return None
+        frame = data[:begins] + _BETWEEN + data[begins + len(inside) :]
+        start, space, end = (locator or "").partition(" ")
+        form = _Form(
+            frame=self._fragment(frame, compress=True),
+            block=deltas[0],
+            sources=deltas[1:],
+            end=self._fragment((space + end).encode()) if space else 0,
+            start=None if locator is None else start,
+        )
+        return _write_form(form)
+
+    def _fragment(self, text: bytes, *, compress: bool = False) -> int:
+        n = self._known.get(text)
+        if n is None:
+            n, self._next = self._next, self._next + 1
+            row = self._db.codec.pack_block(text) if compress else (RAW, text)
+            self._db.run("INSERT INTO fragment (n, enc, data) VALUES (?, ?, ?)", (n, *row))
+            if len(self._known) >= KEPT_TEXTS:
+                self._known.clear()
+            self._known[text] = n
+        return n
+
+
+class FragmentReads:
+    """The texts that packed records share, remembered."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._db = connection
+        self._texts: dict[int, bytes] = {}
+
+    def texts(self, ns: Collection[int]) -> Mapping[int, bytes]:
+        """At least those fragments asked for that are there and sound."""
+        missing = [n for n in ns if n not in self._texts]
+        if missing and len(self._texts) + len(missing) > KEPT_TEXTS:
+            self._texts.clear()
+            missing = list(ns)
+        for n, enc, data in _rows(self._db, "n, enc, data", "fragment", missing):
+            try:
+                self._texts[n] = self._db.codec.unpack(enc, data)
+            except DecodeError:
+                continue
+        return self._texts
+
+
+class PackedReads:
+    """Reads packed records. Damaged ones are missing from every answer."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._db = connection
+        self._fragments = FragmentReads(connection)
+        self.used: set[int] = set()
+
+    def envelopes(self, rows: Iterable[tuple[int, bytes]]) -> dict[int, bytes]:
+        """The envelope bytes of packed rows (ordinal, stored form). Unchecked: the caller hashes them."""
+        forms = _forms(rows)
+        if not forms:
+            return {}
+        named = {n - delta for n, form in forms.items() for delta in (form.block, *form.sources)}
+        ids: dict[int, bytes] = dict(_rows(self._db, "n, id", "blocks", list(named)))
+        wanted = {f for form in forms.values() for f in (form.frame, form.end) if f}
+        self.used |= wanted
+        texts = self._fragments.texts(wanted)
+        found = {}
+        for n, form in forms.items():
+            try:
+                head, between, tail = texts[form.frame].partition(_BETWEEN)
+                sources = [ids[n - delta] for delta in form.sources]
+                inside = _inside(ids[n - form.block], sources, _locator(form, texts))
+            except (KeyError, UnicodeDecodeError, AttributeError):
+                continue
+            if between:
+                found[n] = head + inside + tail
+        return found
+
+    def locators(self, rows: Iterable[tuple[int, bytes]]) -> dict[int, str | None]:
+        """The locators of packed rows (ordinal, stored form)."""
+        forms = _forms(rows)
+        texts = self._fragments.texts({form.end for form in forms.values() if form.end})
+        found = {}
+        for n, form in forms.items():
+            try:
+                found[n] = _locator(form, texts)
+            except (KeyError, UnicodeDecodeError):
+                continue
+        return found
+
+
+def _forms(rows: Iterable[tuple[int, bytes]]) -> dict[int, _Form]:
+    forms = {}
+    for n, data in rows:
+        try:
+            forms[n] = _read_form(data)
+        except (msgspec.MsgspecError, TypeError, ValueError):
+            continue
+    return forms
+
+
+def _locator(form: _Form, texts: Mapping[int, bytes]) -> str | None:
+    if form.start is None or not form.end:
+        return form.start
+    return form.start + texts[form.end].decode()
+
+
+def _rows(connection: Connection, columns: str, table: str, ns: Sequence[int]) -> Iterable[Row]:
+    """Rows by ordinal; where a page of the file is damaged, those that can be read."""
+    for first in range(0, len(ns), IN_CLAUSE):
+        part = ns[first : first + IN_CLAUSE]
+        sql = f"SELECT {columns} FROM {table} WHERE n IN "
+        try:
+            yield from connection.rows(f"{sql}({marks(part)})", part)
+        except CorruptStoreError:
+            for n in part:
+                try:
+                    yield from connection.rows(f"{sql}(?)", (n,))
+                except CorruptStoreError:
+                    continue
