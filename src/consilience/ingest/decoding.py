@@ -46,8 +46,8 @@ class Decoded(msgspec.Struct, frozen=True):
 def decode(data: bytes) -> Decoded | Skip:
     """Decode a file, or say why it is no text.
 
-    UTF-8 and, by their byte order marks, UTF-16 and UTF-32 are read strictly; anything else that is not binary
-    is read as Windows-1252 with a warning (docs/decisions/0041).
+    UTF-8 and, by their byte order marks, UTF-16 and UTF-32 are read strictly. UTF-8 with damaged places keeps the
+    rest, and anything else that is not binary is read as Windows-1252, both with a warning (docs/decisions/0041).
     """
     if not data.strip(b" \t\r\n\x0b\x0c\x00\xef\xbb\xbf"):
         return Skip("binary: NUL bytes only" if b"\x00" in data else "empty")
@@ -105,9 +105,24 @@ def _legacy(data: bytes, error: UnicodeDecodeError) -> Decoded | Skip:
     sample = data[: 1 << 16]
     if _too_many_controls(sample):
         return Skip("binary: control characters")
+    damaged = _damaged_utf8(data)
+    if damaged is not None:
+        text, places = damaged
+        warning = (
+            f"not valid UTF-8 ({error.reason} at byte {error.start}): damaged places replaced: {places:,}"
+        )
+        return _decoded(text, "utf-8", warning)
     high = sum(map(sample.count, (bytes([b]) for b in range(0x80, 0x100))))
     if high > len(sample) * 0.4:
         return Skip(f"not UTF-8 ({error.reason} at byte {error.start}) and no encoding that is known here")
     text = data.decode("cp1252", errors="replace")
     warning = f"not valid UTF-8 ({error.reason} at byte {error.start}): read as Windows-1252"
     return _decoded(text, "cp1252", warning)
+
+
+def _damaged_utf8(data: bytes) -> tuple[str, int] | None:
+    """The text with U+FFFD for what is damaged, and in how many places; None where more is wrong than right."""
+    text = data.decode("utf-8-sig", errors="replace")
+    places = text.count("\ufffd")
+    beyond_ascii = len(text) - len(text.encode("ascii", errors="ignore"))
+    return (text, places) if beyond_ascii > 2 * places else None

@@ -4,7 +4,7 @@ Order, origins, links and ignore rules are decided in docs/decisions/0044.
 """
 
 # Names stay as the system gives them, byte for byte, and thousands of them are looked at: os rather than pathlib.
-# ruff: noqa: PTH100, PTH112, PTH114, PTH116, PTH118, PTH119, PTH123
+# ruff: noqa: PTH100, PTH112, PTH113, PTH114, PTH116, PTH118, PTH119, PTH123
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ import msgspec
 from consilience.errors import UsageError
 from consilience.ingest.model import Skip
 from consilience.ingest.readers.media import media_type_of
+from consilience.store.connection import DATABASE
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -75,8 +76,14 @@ def discover(
 
     `include` and `exclude` are gitignore-style patterns relative to each folder given; a file must match one of
     `include` if there are any. Hidden and ignored names are left out below a folder, never when named themselves.
-    Raises UsageError for a pattern that is none; failures of single files are yielded.
+    A folder that holds a brain is left out too. Raises UsageError for a pattern that is none and for an empty path;
+    failures of single files are yielded.
     """
+    paths = list(paths)
+    if "" in paths:
+        raise UsageError(
+            "one of the paths is empty", hint="`.` is this folder; is a variable of the shell not set?"
+        )
     walk = _Walk(root, _spec(include), _spec(exclude), use_ignore_files, max_bytes)
     return walk.run([Path(path) for path in paths])
 
@@ -248,6 +255,8 @@ class _Walk:
             return "excluded"
         if rules is not None and (by := rules.ignored_by(path, is_dir)):
             return f"ignored by {by}"
+        if is_dir and os.path.isfile(os.path.join(path, DATABASE)):
+            return "the folder of a brain"
         if not is_dir:
             for spec in (self.include, only):
                 if spec is not None and not spec.match_file(relative):
