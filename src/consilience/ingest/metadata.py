@@ -14,6 +14,7 @@ DATE_KEYS = (
     "date published",
     "publication date",
     "last updated",
+    "last update",
     "updated",
     "last modified",
     "modified",
@@ -35,7 +36,9 @@ _INSTANT = re.compile(
 _YMD = re.compile(r"\b(\d{4})([-/.])(\d{1,2})\2(\d{1,2})\b", re.ASCII)
 _DMY = re.compile(r"\b(\d{1,2})(?:st|nd|rd|th)?[- ,.]+(?:of )?([A-Za-z]{3,9})\.?[- ,.]+(\d{4})\b", re.ASCII)
 _MDY = re.compile(r"\b([A-Za-z]{3,9})\.?[- ]+(\d{1,2})(?:st|nd|rd|th)?,?[- ]+(\d{4})\b", re.ASCII)
-_FIELD = re.compile(r"^[ \t]*(?:[*+-][ \t]+)?([A-Z][\w][\w ()/-]{0,38}?)[ \t]*:(?:[ \t]+(.*))?$", re.DOTALL)
+_FIELD = re.compile(
+    r"^[ \t]*(?:[*+-][ \t]+)?([A-Z]\w[\w ()/-]{0,38}?)(?: #)?[ \t]*:(?:[ \t]+(.*))?$", re.DOTALL
+)
 
 
 def parse_date(text: str) -> str | None:

@@ -10,6 +10,7 @@ from selectolax.lexbor import LexborHTMLParser
 from consilience.ingest import metadata
 from consilience.ingest.decoding import Decoded
 from consilience.ingest.model import Document, TextBlock
+from consilience.ingest.readers.inline_html import SHIFTED
 from consilience.ingest.readers.media import HTML, READERS
 from consilience.ingest.readers.outline import Outline
 
@@ -29,8 +30,8 @@ _TAG_NAME = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9-]*)")
 _NO_DEPTH = frozenset(
     (
         "a", "area", "base", "body", "br", "col", "dd", "dt", "embed", "head", "hr", "html", "img", "input", "li",
-        "link", "meta", "optgroup", "option", "p", "param", "script", "source", "style", "tbody", "td", "textarea", "tfoot",
-        "th", "thead", "title", "tr", "track", "wbr",
+        "link", "meta", "optgroup", "option", "p", "param", "script", "source", "style", "tbody", "td", "textarea",
+        "tfoot", "th", "thead", "title", "tr", "track", "wbr",
     )
 )  # fmt: skip
 MAX_DEPTH = 400
@@ -226,6 +227,8 @@ class _Reader:
             return False
         if tag == "br":
             self.buffer.append("\n")
+        elif tag in SHIFTED:
+            self.buffer.append(SHIFTED[tag])
         elif tag == "img":
             self.buffer.append(f" {attributes.get('alt') or ''} ")
         elif tag in _HEADINGS:

@@ -184,6 +184,9 @@ _MARKUP = re.compile(
     r"|<![A-Za-z][^<>]*>|<\?[^<>]*>",
     re.DOTALL | re.IGNORECASE,
 )
+SHIFTED = {"sup": "^", "sub": "_"}
+"""What keeps 2<sup>33</sup> from being read as 233."""
+
 _ALT = re.compile(r"""\balt\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
 _PRE = re.compile(r"<pre\b[^<>]*>(.*?)(?:</pre\s*>|\Z)", re.DOTALL | re.IGNORECASE)
 _ROW = re.compile(r"<tr\b[^<>]*>", re.IGNORECASE)
@@ -225,7 +228,10 @@ def _rest(match: re.Match[str]) -> str:
         return match[0]
     ends = "\n" * match[0].count("\n")
     if name is not None and name.lower() == "img" and (alt := _ALT.search(match[0])):
-        return f" {' '.join((alt[1] or alt[2] or '').split())} {ends}"
+        above = match[0].count("\n", 0, alt.start())
+        return f"{ends[:above]} {' '.join((alt[1] or alt[2] or '').split())} {ends[above:]}"
+    if name is not None and match[0][1] != "/" and (sign := SHIFTED.get(name.lower())):
+        return sign
     return ends or (" " if name is not None and name.lower() in _BREAKS else "")
 
 

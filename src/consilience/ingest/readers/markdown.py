@@ -248,8 +248,6 @@ class _Reader:
         role = _link_role(inline.children or ()) or "prose"
         if re.match(r"\[\^[^\]\s]+\]:", text):
             role = "reference"
-        elif self.in_head and role == "prose":
-            self.in_head = False
         self._emit(text, role, first, last)
 
     def _continue(self, text: str, first: int, last: int) -> None:
@@ -322,6 +320,7 @@ class _Reader:
                 )
 
     def _code(self, token: Token) -> None:
+        self.in_head = False
         first, last = self._cover(token)
         lines = token.content.split("\n")
         start = first + 1 if token.type == "fence" else first

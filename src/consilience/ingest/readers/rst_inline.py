@@ -19,8 +19,14 @@ _MARKUP = re.compile(
     re.DOTALL,
 )
 _TARGET = re.compile(r"^(?P<text>.*?)\s*<(?P<target>[^<>]*)>$", re.DOTALL)
-_PREFIX = {":pep:": "PEP ", ":rfc:": "RFC ", ":cpython-issue:": "#", ":cpython-pr:": "#"}
-_NAMES = (":mod:", ":class:", ":func:", ":meth:", ":data:", ":attr:", ":exc:", ":obj:", ":const:")
+_PREFIX = {
+    ":pep:": "PEP ",
+    ":rfc:": "RFC ",
+    ":cpython-issue:": "#",
+    ":cpython-pr:": "#",
+    ":sup:": "^",
+    ":sub:": "_",
+}
 
 
 def normal_name(name: str) -> str:
