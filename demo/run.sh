@@ -41,7 +41,7 @@ say 'One brain, one question.'
 run "csl search 'when may we not go out on the boat' --brain station --limit 2"
 
 say 'All of them, one question. Each answers by itself: three accounts that were written without each other.'
-run "csl compound search --all 'can the drift of an oxygen sensor be corrected with a straight line' --limit 2"
+run "csl compound search --all 'does a biofilm make the oxygen sensor read too low' --limit 1"
 
 say 'A brain that knows nothing of the matter says nothing.'
 run "csl compound search --all 'who must wear a life jacket' --limit 2"
