@@ -13,6 +13,7 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from consilience.errors import BusyError, IndexUnusableError, StorageError
@@ -225,6 +226,26 @@ def test_a_filter_that_goes_against_the_question_is_still_exact(
     monkeypatch.setattr(lexical, "_TIES_LIMIT", 100)
     eligible = list(range(601, 901))
     assert ns(ask(index, "wing", 5, eligible=eligible)) == eligible[:5]
+
+
+@pytest.mark.parametrize("canonical", [1, 50, 150, 199])
+def test_modules_are_left_out_however_many_entries_they_have(tmp_path: Path, canonical: int) -> None:
+    entries = [
+        msgspec.structs.replace(e, module=MemoryType.CANONICAL if e.n <= canonical else MemoryType.SEMANTIC)
+        for e in random_entries(200, 13)
+    ]
+    index = write(tmp_path, entries)
+    everything = ask(index, "wing flow heat", 10**4).hits
+    for wanted, kept in (
+        (MemoryType.SEMANTIC, range(canonical + 1, 201)),
+        (MemoryType.CANONICAL, range(canonical + 1)),
+    ):
+        expected = [hit for hit in everything if hit.n in kept]
+        for eligible in (None, list(range(1, 201, 3))):
+            passing = [h for h in expected if eligible is None or h.n in eligible]
+            for k in (1, 30, 500):
+                found = ask(index, "wing flow heat", k, modules=[wanted], eligible=eligible)
+                assert (list(found.hits), found.exhausted) == (passing[:k], len(passing) <= k)
 
 
 def test_nothing_eligible_or_no_such_module_finds_nothing(tmp_path: Path) -> None:
@@ -503,8 +524,8 @@ def test_damaged_files_are_noticed_and_healed(tmp_path: Path, damage: object) ->
         b'{"format": 999, "states": []}',
         b'{"format": 999, "shape": "of another version"}',
         b"[]",
-        b'{"format": 2, "states": []}',
-        b'{"format": 2, "states": [{"watermark": 5, "statistics": {"documents": 77}}]}',
+        b'{"format": 3, "states": []}',
+        b'{"format": 3, "states": [{"watermark": 5, "statistics": {"documents": 77}}]}',
     ],
 )
 def test_foreign_and_newer_states_are_refused(tmp_path: Path, state: bytes) -> None:

@@ -57,6 +57,5 @@ def passes(entry: Entry, filters: Filters) -> bool:
 
 def narrows(filters: Filters) -> bool:
     """Whether filters bound anything beyond the module."""
-    return bool(
-        filters.kinds or filters.subjects or filters.tags or filters.sources or filters.since or filters.until
-    )
+    dated = filters.since is not None or filters.until is not None
+    return bool(dated or filters.kinds or filters.subjects or filters.tags or filters.sources)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Sequence, Set
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import tantivy
 from tantivy import Occur, Query
 
 from consilience.index.bm25 import PHRASE_WEIGHT, Scorer, rounded
 from consilience.index.lexical_state import (
+    MODULE_CODES,
     Engine,
     LexicalStatistics,
     Snapshot,
@@ -110,13 +111,30 @@ class LexicalIndex:
         if k < 1 or query.empty or not held.documents or (eligible is not None and not len(eligible)):
             return NOTHING
         with engine_errors(self._directory):
-            if eligible is not None and _is_wide(len(eligible), k, held.documents):
-                wanted = self._query(query, held, None, modules)
-                hits = _top(held.searcher, wanted, k, frozenset(map(int, eligible))) if wanted else NOTHING
+            afterwards, named = self._split(held, k, eligible, modules)
+            if afterwards.wide:
+                wanted = self._query(query, named)
+                hits = _top(held.searcher, wanted, k, afterwards) if wanted else NOTHING
                 if hits is not None:
                     return hits
-            wanted = self._query(query, held, eligible, modules)
+            wanted = self._query(query, self._filters(held, eligible, modules))
             return (_top(held.searcher, wanted, k) if wanted else NOTHING) or NOTHING
+
+    def _split(
+        self, held: Snapshot, k: int, eligible: Sequence[int] | None, modules: Sequence[MemoryType]
+    ) -> tuple[_Afterwards, list[Query]]:
+        """What of the filters is cheaper to look up for each hit, and what to name to the engine."""
+        share = 1.0
+        ns = codes = None
+        if eligible is not None and _is_wide(len(eligible), k, held.documents):
+            ns = frozenset(map(int, eligible))
+            eligible, share = None, len(ns) / held.documents
+        counts = held.state.statistics.modules
+        within = sum(counts.get(module.value, 0) for module in modules)
+        if modules and held.documents > within > held.documents // 2:
+            codes = frozenset(MODULE_CODES[module.value] for module in modules)
+            modules, share = (), share * within / held.documents
+        return _Afterwards(ns, codes, share), self._filters(held, eligible, modules)
 
     def coverage(self, query: LexicalQuery, ns: Sequence[int]) -> dict[int, float]:
         """`Scorer.coverage` of entries that are indexed, worked out by the engine; those of coverage 0 are left out.
@@ -152,13 +170,9 @@ class LexicalIndex:
             wanted = Query.term_set_query(self._schema, "n", [int(n) for n in ns])
             return bool(self._snapshot.searcher.search(wanted, 1, count=False).hits)
 
-    def _query(
-        self,
-        query: LexicalQuery,
-        view: Snapshot,
-        eligible: Sequence[int] | None,
-        modules: Sequence[MemoryType],
-    ) -> Query | None:
+    def _query(self, query: LexicalQuery, filters: Sequence[Query]) -> Query | None:
+        """Everything that adds to a score, and what must hold; None where nothing of it is in the index."""
+        view = self._snapshot
         schema = self._schema
         should = [
             (Occur.Should, Query.boost_query(Query.term_query(schema, field, term, "freq"), boost))
@@ -179,7 +193,6 @@ class LexicalIndex:
         if should and not must:
             must.append((Occur.Must, Query.boolean_query(should)))
             should = []
-        filters = self._filters(view, eligible, modules)
         if len(must) == 1 and not filters and not should:
             return must[0][1]
         return Query.boolean_query(
@@ -196,7 +209,9 @@ class LexicalIndex:
     ) -> list[Query]:
         filters = []
         if modules and not set(view.state.statistics.modules) <= {m.value for m in modules}:
-            filters.append(Query.term_set_query(self._schema, "module", [m.value for m in modules]))
+            filters.append(
+                Query.term_set_query(self._schema, "module", [MODULE_CODES[m.value] for m in modules])
+            )
         if eligible is not None:
             filters.append(Query.term_set_query(self._schema, "n", [int(n) for n in eligible]))
         return filters
@@ -210,27 +225,44 @@ def _is_wide(eligible: int, k: int, documents: int) -> bool:
     return 5 * eligible * eligible > k * documents
 
 
-def _top(searcher: tantivy.Searcher, query: Query, k: int, eligible: Set[int] | None = None) -> Hits | None:
-    """The k best with ties settled by ordinal: asks for more while the cut falls between equal scores.
+class _Afterwards(NamedTuple):
+    """Filters that are looked up for each hit: ordinals, codes of modules, and about what share of hits passes."""
 
-    With `eligible`, asks for more until k of those are found; None where that takes too many hits.
+    ns: Set[int] | None = None
+    modules: Set[int] | None = None
+    share: float = 1.0
+
+    @property
+    def wide(self) -> bool:
+        return self.ns is not None or self.modules is not None
+
+    def keep(self, searcher: tantivy.Searcher, addresses: list[tantivy.DocAddress]) -> list[int | None]:
+        """The ordinal of each hit, None for one that does not pass."""
+        ns = [int(n or 0) for n in searcher.fast_field_values("n", addresses)]
+        kept: list[int | None] = [n if self.ns is None or n in self.ns else None for n in ns]
+        if self.modules is not None:
+            codes = searcher.fast_field_values("module", addresses)
+            kept = [n if code in self.modules else None for n, code in zip(kept, codes, strict=True)]
+        return kept
+
+
+def _top(searcher: tantivy.Searcher, query: Query, k: int, filters: _Afterwards | None = None) -> Hits | None:
+    """The k best that pass, ties settled by ordinal: asks for more while the cut falls between equal scores.
+
+    None where filters leave too few of many hits.
     """
-    limit = k + _MARGIN
-    if eligible is not None:
-        limit += limit * searcher.num_docs // len(eligible)
+    filters = filters or _Afterwards()
+    limit = int((k + _MARGIN) / filters.share) + 1
     while True:
         found: list[tuple[Any, tantivy.DocAddress]] = searcher.search(query, limit, count=False).hits
         whole = len(found) < limit
-        ordinals = searcher.fast_field_values("n", [address for _, address in found])
-        hits = [
-            Hit(int(n or 0), rounded(score))
-            for n, (score, _) in zip(ordinals, found, strict=True)
-            if eligible is None or n in eligible
-        ]
+        kept = filters.keep(searcher, [address for _, address in found])
+        pairs = zip(kept, found, strict=True)
+        hits = [Hit(n, rounded(score)) for n, (score, _) in pairs if n is not None]
         if whole or (len(hits) > k and hits[k - 1].score > rounded(found[-1][0])):
             break
         if limit >= _TIES_LIMIT:
-            if eligible is not None:
+            if filters.wide:
                 return None
             break
         limit *= 4

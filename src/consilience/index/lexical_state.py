@@ -20,9 +20,13 @@ import tantivy
 from consilience.index._files import read_json, unusable
 from consilience.index.bm25 import FIELDS, Field
 from consilience.model import Value
+from consilience.protocol import MemoryType
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 """Raise it when analysis, schema or state change: an index of another format is rebuilt."""
+
+MODULE_CODES: Final = {module.value: code for code, module in enumerate(MemoryType)}
+"""What the engine holds for a module; an addition to the protocol goes behind."""
 
 _SEGMENT_FILES: Final = ("fast", "fieldnorm", "idx", "pos", "store", "term")
 
@@ -60,7 +64,7 @@ class StateFile(Value, frozen=True, kw_only=True):
 def schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     builder.add_integer_field("n", indexed=True, fast=True)
-    builder.add_text_field("module", tokenizer_name="raw", index_option="basic")
+    builder.add_integer_field("module", indexed=True, fast=True)
     builder.add_text_field("terms", tokenizer_name="consilience", index_option="freq")
     builder.add_text_field("exact", tokenizer_name="consilience", index_option="position")
     builder.add_text_field("context", tokenizer_name="consilience", index_option="freq")

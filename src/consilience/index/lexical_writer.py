@@ -18,6 +18,7 @@ from consilience.index.bm25 import FIELDS
 from consilience.index.lexical import LexicalIndex
 from consilience.index.lexical_state import (
     FORMAT,
+    MODULE_CODES,
     Engine,
     LexicalStatistics,
     State,
@@ -118,7 +119,7 @@ class LexicalWriter:
             bag = terms.terms + [FILLER] * terms.filler
             document = tantivy.Document()
             document.add_integer("n", entry.n)
-            document.add_text("module", entry.module.value)
+            document.add_integer("module", MODULE_CODES[entry.module.value])
             for position, values in enumerate((bag, terms.exact, context)):
                 document.add_text(FIELDS[position], " ".join(values))
                 self._tokens[position] += len(values)
