@@ -67,9 +67,8 @@ class Working:
 
 def has_filters(filters: Filters) -> bool:
     """Whether anything beyond the modules bounds what is eligible."""
-    return bool(
-        filters.kinds or filters.subjects or filters.tags or filters.sources or filters.since or filters.until
-    )
+    dated = filters.since is not None or filters.until is not None
+    return bool(dated or filters.kinds or filters.subjects or filters.tags or filters.sources)
 
 
 def prepare_eligible(work: Working) -> None:
