@@ -274,7 +274,7 @@ class Derived:
                 held is not None
                 and not held.stale(blocks)
                 and abs(vectors - held.vectors) <= MEASURE_AGAIN * max(1, vectors)
-                and (held.noise is not None or blocks < SMALL_BRAIN)
+                and (bool(held.noises) or blocks < SMALL_BRAIN)
             )
             if current or blocks == 0:
                 return False

@@ -269,7 +269,7 @@ def brain_status(reader: Reader, path: Path) -> BrainStatus:
         unembedded=unembedded,
         model=reader.vectors.tag if reader.vectors is not None else None,
         languages=tuple(sorted(languages.items(), key=lambda item: (-item[1], item[0]))),
-        floor=reader.statistics is not None and reader.statistics.noise is not None,
+        floor=reader.statistics is not None and bool(reader.statistics.noises),
         disk_bytes=_disk(path),
         healthy=not advice,
         advice=advice,

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import random
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
 from consilience.plan.floor import FLOOR, Features, measure, strength
 from consilience.plan.questions import noise_questions
 from consilience.plan.rank import fuse_generators, lexical_weight
+from consilience.plan.statistics import Statistics
 
 
 def sample(rng: random.Random, shift: float = 0.0) -> list[Features]:
@@ -23,7 +25,7 @@ def sample(rng: random.Random, shift: float = 0.0) -> list[Features]:
 
 def noise(seed: int = 1):  # type: ignore[no-untyped-def]
     rng = random.Random(seed)
-    return measure([sample(rng) for _ in range(60)], "model")
+    return measure([sample(rng) for _ in range(60)], tag="model", language="en")
 
 
 def test_noise_is_held_back_and_what_stands_out_is_not() -> None:
@@ -40,20 +42,20 @@ def test_noise_is_held_back_and_what_stands_out_is_not() -> None:
 def test_a_brain_without_vectors_is_judged_by_coverage_alone() -> None:
     rng = random.Random(3)
     bare = [[Features(n=f.n, coverage=f.coverage, cosine=None) for f in sample(rng)] for _ in range(40)]
-    measured = measure(bare, None)
+    measured = measure(bare, tag=None, language="en")
     assert measured is not None and measured.cosine is None
     weak, strong = (strength(Features(n=1, coverage=c, cosine=None), measured) for c in (0.1, 0.9))
     assert weak < 0.05 and strong > 0.99
 
 
 def test_too_few_questions_or_an_empty_brain_have_no_noise() -> None:
-    assert measure([sample(random.Random(1))] * 5, "m") is None
-    assert measure([[] for _ in range(50)], "m") is None
+    assert measure([sample(random.Random(1))] * 5, tag="m", language="en") is None
+    assert measure([[] for _ in range(50)], tag="m", language="en") is None
 
 
 def test_questions_that_find_nothing_count_as_finding_nothing() -> None:
     rng = random.Random(4)
-    some = measure([sample(rng) if i % 2 else [] for i in range(60)], None)
+    some = measure([sample(rng) if i % 2 else [] for i in range(60)], tag=None, language="en")
     assert some is not None and some.coverage.mean < 0.25
 
 
@@ -71,11 +73,27 @@ def test_strength_is_a_percentile_and_rises_with_coverage(f: Features) -> None:
     assert more >= value
 
 
-def test_a_brain_is_asked_in_the_languages_it_holds() -> None:
-    spanish = noise_questions({"es": 900, "en": 20})
-    assert spanish == noise_questions({"es": 1}) and "volcano eruption" not in spanish
-    assert len(noise_questions({"es": 50, "en": 50})) == 2 * len(spanish)
-    assert "volcano eruption" in noise_questions({"fi": 100})
+def languages_asked(held: dict[str, int], *, across: bool) -> list[str]:
+    return [code for code, _ in noise_questions(held, across=across)]
+
+
+def test_a_brain_is_asked_in_the_languages_it_holds_and_across_them_where_it_has_vectors() -> None:
+    assert languages_asked({"es": 900, "en": 20}, across=False) == ["es"]
+    assert languages_asked({"es": 50, "en": 60}, across=False) == ["en", "es"]
+    assert languages_asked({"fi": 100}, across=False) == ["en"]
+    assert languages_asked({"es": 900, "en": 20}, across=True) == ["es", "en"]
+    sizes = {len(questions) for _, questions in noise_questions({}, across=True)}
+    assert len(sizes) == 1 and sizes.pop() >= 50
+
+
+def test_the_noise_is_that_of_the_language_the_question_is_in() -> None:
+    english, spanish = noise(), msgspec.structs.replace(noise(), language="es", samples=7)
+    held = Statistics(noises=(spanish, english))
+    assert held.noise_for("en") is english
+    assert (
+        held.noise_for("es") is spanish and held.noise_for("") is spanish and held.noise_for("fi") is spanish
+    )
+    assert Statistics().noise_for("en") is None
 
 
 # --- the fusion of generators ---------------------------------------------------------------------------------------

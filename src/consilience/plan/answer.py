@@ -111,8 +111,8 @@ def begin(reader: Reader, query: Query) -> tuple[Working, planner.Chosen]:
 
 def _analyze(work: Working) -> None:
     text = work.query.text
-    language = detect_language(text)
-    languages = (language,) if language else ()
+    work.language = detect_language(text)
+    languages = (work.language,) if work.language else ()
     if work.reader.lexical is not None:
         work.lexical_query = work.reader.lexical.analyze(text, languages=languages)
     else:
@@ -172,7 +172,7 @@ def _measured(work: Working, ran: Sequence[Ran], visible: dict[int, Hidden | Non
     coverage, roles = features.coverage(work, ns), features.roles(work, ns)
     cosine, exact = features.cosines(work, ns), features.exact(work, ns)
     statistics = work.reader.statistics
-    noise = statistics.noise if statistics is not None else None
+    noise = statistics.noise_for(work.language) if statistics is not None else None
     out = []
     for ranked in fuse_generators(lists, coverage, roles):
         measured = Features(n=ranked.n, coverage=coverage.get(ranked.n, 0.0), cosine=cosine.get(ranked.n))

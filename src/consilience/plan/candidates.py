@@ -45,6 +45,7 @@ class Working:
     asked: Asked
     modules: tuple[MemoryType, ...]
     lexical_query: LexicalQuery | None
+    language: str = ""
     memory: MemoryIndex | None = None
     eligible: Sequence[int] | None = None
     question_vector: NDArray[np.float32] | None = None

@@ -37,7 +37,7 @@ def _explanation(work: Working, chosen: planner.Chosen, outcome: Outcome | None)
         plans=_plans(chosen, outcome),
         indices=_indices(work, chosen),
         statistics=_statistics(reader, chosen),
-        floor=_floor(reader, work.query, outcome),
+        floor=_floor(work, outcome),
         analyzed=outcome is not None,
         count=len(outcome.bundle.matches) if outcome is not None else None,
         warnings=outcome.bundle.warnings if outcome is not None else tuple(dict.fromkeys(work.warnings)),
@@ -101,15 +101,16 @@ def _statistics(reader: Reader, chosen: planner.Chosen) -> str:
     return f"fresh: measured at {statistics.blocks:,} blocks"
 
 
-def _floor(reader: Reader, query: Query, outcome: Outcome | None) -> FloorReport:
-    noise = reader.statistics.noise if reader.statistics is not None else None
+def _floor(work: Working, outcome: Outcome | None) -> FloorReport:
+    reader, query = work.reader, work.query
+    noise = reader.statistics.noise_for(work.language) if reader.statistics is not None else None
     if noise is None:
         detail = "no noise measured yet: nothing is withheld; run `index`"
     elif not query.floor:
         detail = "switched off for this question"
     else:
         measured = "coverage" if noise.cosine is None else "coverage and cosine"
-        detail = f"{measured} against {noise.samples} questions about other things"
+        detail = f"{measured} against {noise.samples} questions about other things, in {noise.language}"
     return FloorReport(
         applied=outcome.floor_applied if outcome is not None else noise is not None and query.floor,
         threshold=FLOOR if noise is not None else None,

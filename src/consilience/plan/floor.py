@@ -12,7 +12,7 @@ from consilience.plan.statistics import Noise, Spread, spread
 FLOOR = 0.70
 """Least strength of a match: the percentile of the brain's own noise that it must exceed."""
 
-COVERAGE_WEIGHT = 0.3
+COVERAGE_WEIGHT = 0.5
 LEAST_COVERAGE_DEVIATION = 0.05
 LEAST_COSINE_DEVIATION = 0.01
 LEAST_JOINT_DEVIATION = 0.25
@@ -42,7 +42,7 @@ def strength(features: Features, noise: Noise) -> float:
     return 0.5 * math.erfc(-z / math.sqrt(2.0))
 
 
-def measure(samples: Sequence[Sequence[Features]], tag: str | None) -> Noise | None:
+def measure(samples: Sequence[Sequence[Features]], *, tag: str | None, language: str) -> Noise | None:
     """The noise of a brain from the features of the candidates that each noise question found there.
 
     None with fewer than 20 samples, or where no candidate was found at all (an empty brain has no noise).
@@ -62,6 +62,7 @@ def measure(samples: Sequence[Sequence[Features]], tag: str | None) -> Noise | N
     floor = coverage.z(0.0)
     best_joint = [max((joint(f, coverage, cosine) for f in s), default=floor) for s in samples]
     return Noise(
+        language=language,
         questions_version=QUESTIONS_VERSION,
         samples=len(samples),
         tag=tag if cosine is not None else None,

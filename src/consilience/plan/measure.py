@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-import statistics as stdlib_statistics
+import dataclasses
+import math
+from collections.abc import Sequence
+from statistics import fmean, median
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -13,9 +17,15 @@ from consilience.plan.cost import CostModel
 from consilience.plan.floor import Features, measure
 from consilience.plan.questions import noise_questions
 from consilience.plan.reader import Reader
-from consilience.plan.statistics import Statistics
+from consilience.plan.statistics import Noise, Statistics
 from consilience.progress import NO_PROGRESS, Progress
 from consilience.store import View
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float32]
 
 PROBE_DEPTH = 30
 """Candidates a generator that count as what a noise question found."""
@@ -34,31 +44,46 @@ def measure_brain(reader: Reader, progress: Progress = NO_PROGRESS) -> Statistic
     blocks = measured_blocks(reader.view)
     if reader.lexical is None or not blocks:
         return Statistics(max_n=reader.view.max_n, blocks=blocks)
-    questions = noise_questions(reader.lexical.statistics.languages)
-    progress.start("measuring the noise floor", len(questions), "questions")
-    samples, postings = [], []
+    semantic = reader.vectors is not None and reader.embedder is not None
+    asked = noise_questions(reader.lexical.statistics.languages, across=semantic)
+    progress.start("measuring the noise floor", sum(len(questions) for _, questions in asked), "questions")
+    tag = reader.vectors.tag if semantic and reader.vectors is not None else None
+    postings: list[float] = []
+    noises: list[Noise] = []
     ratios: dict[str, list[float]] = {"lexical": [], "vectors": []}
-    for text in questions:
-        found, frequency = _probe(fresh, text, ratios)
-        samples.append(found)
-        postings.extend(frequency)
-        progress.advance()
+    for language, questions in asked:
+        samples = []
+        for text, vector in zip(questions, _vectors(fresh, questions), strict=True):
+            found, frequency = _probe(fresh, text, vector, ratios)
+            samples.append(found)
+            postings.extend(frequency)
+            progress.advance()
+        noise = measure(samples, tag=tag, language=language)
+        noises.extend([noise] if noise is not None else [])
     progress.close()
-    tag = reader.vectors.tag if reader.vectors is not None and reader.embedder is not None else None
     return Statistics(
         max_n=reader.view.max_n,
         blocks=blocks,
         vectors=reader.vectors.count if reader.vectors is not None else 0,
-        mean_postings=stdlib_statistics.fmean(postings) if postings else 0.0,
-        noise=measure(samples, tag),
+        mean_postings=fmean(postings) if postings else 0.0,
+        noises=tuple(noises),
         costs=CostModel(lexical_scale=_scale(ratios["lexical"]), vector_scale=_scale(ratios["vectors"])),
     )
 
 
-def _probe(reader: Reader, text: str, ratios: dict[str, list[float]]) -> tuple[list[Features], list[float]]:
+def _vectors(reader: Reader, questions: Sequence[str]) -> Sequence[Vector | None]:
+    """The questions in the brain's own model, embedded together; None each for a brain without vectors."""
+    if reader.vectors is None or reader.embedder is None:
+        return [None] * len(questions)
+    return list(reader.embedder().embed(questions, role="query"))
+
+
+def _probe(
+    reader: Reader, text: str, vector: Vector | None, ratios: dict[str, list[float]]
+) -> tuple[list[Features], list[float]]:
+    """What one question found, and the document frequency of its words; adds to `ratios` of actual to estimated."""
     work, chosen = begin(reader, Query(text=text, limit=1))
-    if reader.vectors is not None and reader.embedder is not None:
-        candidates.question_vector(work)
+    work.question_vector = vector
     steps = {s.generator: s for p in [chosen.plan, *(p for p, _ in chosen.rejected)] for s in p.steps}
     ns: set[int] = set()
     for name in ("lexical", "vectors"):
@@ -80,16 +105,12 @@ def _probe(reader: Reader, text: str, ratios: dict[str, list[float]]) -> tuple[l
 
 def _postings(idf: float, blocks: int) -> float:
     """Document frequency back from its idf."""
-    import math
-
     return max(0.0, (blocks + 1.0) / math.exp(idf) - 0.5)
 
 
 def _scale(ratios: list[float]) -> float:
-    return round(min(MOST_SCALE, max(LEAST_SCALE, stdlib_statistics.median(ratios))), 3) if ratios else 1.0
+    return round(min(MOST_SCALE, max(LEAST_SCALE, median(ratios))), 3) if ratios else 1.0
 
 
 def _without_statistics(reader: Reader) -> Reader:
-    import dataclasses
-
     return dataclasses.replace(reader, statistics=None, notes=())

@@ -1,7 +1,7 @@
 """Questions that have, in all likelihood, nothing to do with a brain: what its noise floor is measured with.
 
 Everyday subjects, asked as people ask (long and short, as questions and as keywords), the same in each language.
-A brain is measured in the languages it holds. docs/decisions/0101-noise-floor.md.
+A brain is measured in each. docs/decisions/0101-noise-floor.md.
 """
 
 from __future__ import annotations
@@ -126,9 +126,14 @@ LEAST_SHARE = 0.1
 """A language counts as one of the brain's from this share of its passages on."""
 
 
-def noise_questions(languages: Mapping[str, int]) -> tuple[str, ...]:
-    """The questions for a brain whose passages count `languages` (ISO 639-1 -> passages): those in the languages it
-    holds a fair share of, English where there are none of these."""
+def noise_questions(languages: Mapping[str, int], *, across: bool) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """(language, questions) for a brain whose passages count `languages` (ISO 639-1 -> passages), the main one first.
+
+    A brain that searches by words alone is asked in the languages it holds a fair share of, in English where there are
+    none of these. One with vectors (`across`) finds across languages, so it is asked in all of them.
+    """
     total = sum(languages.values()) or 1
-    chosen = [code for code in _BY_LANGUAGE if languages.get(code, 0) / total >= LEAST_SHARE]
-    return tuple(q for code in (chosen or ["en"]) for q in _BY_LANGUAGE[code])
+    held = sorted(_BY_LANGUAGE, key=lambda code: (-languages.get(code, 0), code))
+    own = [code for code in held if languages.get(code, 0) / total >= LEAST_SHARE] or ["en"]
+    chosen = [*own, *(code for code in held if across and code not in own)]
+    return tuple((code, _BY_LANGUAGE[code]) for code in chosen)

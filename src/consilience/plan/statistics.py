@@ -11,7 +11,7 @@ from consilience.files import write_atomically
 from consilience.model import Value
 from consilience.plan.cost import CostModel
 
-STATISTICS_VERSION = 1
+STATISTICS_VERSION = 2
 STALE_GROWTH = 0.2
 """Statistics are stale once the brain has grown or shrunk by more than this share since they were measured."""
 
@@ -29,12 +29,13 @@ class Spread(Value, frozen=True, kw_only=True):
 
 
 class Noise(Value, frozen=True, kw_only=True):
-    """How well questions that have nothing to do with the brain match it.
+    """How well questions in one language that have nothing to do with the brain match it.
 
     `coverage` and `cosine` are of the best match a question finds (each measure's own best); `joint` is of the best
     weighted z-score of one and the same block. `cosine` is None in a brain without vectors.
     """
 
+    language: str
     questions_version: int
     samples: int
     tag: str | None
@@ -44,15 +45,24 @@ class Noise(Value, frozen=True, kw_only=True):
 
 
 class Statistics(Value, frozen=True, kw_only=True):
-    """Measured over the blocks up to ordinal `max_n`: `blocks` of the searched modules, `vectors` of them embedded."""
+    """Measured over the blocks up to ordinal `max_n`: `blocks` of the searched modules, `vectors` of them embedded.
+
+    `noises`: one for each language that questions were asked in, the brain's main language first.
+    """
 
     version: int = STATISTICS_VERSION
     max_n: int = 0
     blocks: int = 0
     vectors: int = 0
     mean_postings: float = 0.0
-    noise: Noise | None = None
+    noises: tuple[Noise, ...] = ()
     costs: CostModel = CostModel()
+
+    def noise_for(self, language: str) -> Noise | None:
+        """The noise of questions in this language; for any other that of the brain's own, which stands first."""
+        return next(
+            (n for n in self.noises if n.language == language), self.noises[0] if self.noises else None
+        )
 
     def stale(self, blocks: int) -> bool:
         """Whether a brain of `blocks` blocks has outgrown these figures."""
