@@ -18,6 +18,7 @@ from consilience.model import Source
 from consilience.protocol import Digest, MemoryType, format_digest, parse_digest
 from consilience.store.codec import PACKED
 from consilience.store.connection import Row, marks
+from consilience.store.ledger import TABLES
 from consilience.store.reads import BlockReads, chunks
 from consilience.store.schema import CODE
 from consilience.store.values import Hidden, Registered, StoredBlock
@@ -137,8 +138,9 @@ class LineageReads(BlockReads):
         columns = f"t.block_n, t.record_n, t.source_n, t.locator, {_PACKED}, r.id"
         derived = self._recorded(columns, "derivation", condition, asked)
         locators = self._locators((row[1], *row[3:5]) for row in derived)
-        origins = self._origins_of({*asked, *(row[2] for row in derived)})
-        names = self.ids({*asked, *(row[2] for row in derived)})
+        sources = {row[2] for row in derived}
+        origins = self._origins_of({*asked, *sources})
+        names = {n: format_digest(block_id) for n, block_id in self.ids(sources | origins.keys()).items()}
         found: dict[int, list[tuple[int, int, str | None, Source]]] = defaultdict(list)
         for n, record_n, source_n, _, _, record in derived:
             locator = locators.get(record_n)
@@ -150,17 +152,14 @@ class LineageReads(BlockReads):
             for origin, (record_n, record) in origins.get(n, {}).items():
                 found[n].append((record_n, n, origin, _source(names, n, origin, None, record)))
         kept = {n: self._current(places) if current else places for n, places in found.items()}
-        return {n: tuple(_distinct(places)) for n, places in kept.items()}
+        return {n: _distinct(places) for n, places in kept.items()}
 
     def _locators(self, rows: Iterable[tuple[int, str | None, bytes | None]]) -> dict[int, str | None]:
         """By record the locator of a derivation: from the ledger, or out of the record's packed form."""
-        found: dict[int, str | None] = {}
-        packed: dict[int, bytes] = {}
-        for record_n, locator, form in rows:
-            found[record_n] = locator
-            if form is not None:
-                packed[record_n] = form
-        return found | self._packed.locators(packed.items())
+        listed = list(rows)
+        whole = {record_n: locator for record_n, locator, form in listed if form is None}
+        packed = self._packed.locators((record_n, form) for record_n, _, form in listed if form is not None)
+        return whole | packed
 
     def _origins_of(self, ns: Iterable[int]) -> dict[int, dict[str | None, tuple[int, bytes]]]:
         """For each block the origins it was registered under, with the oldest record that says so."""
@@ -241,7 +240,7 @@ class LineageReads(BlockReads):
         columns = f"t.block_n, t.record_n, t.locator, {_PACKED}"
         rows = self._recorded(columns, "derivation", "t.source_n IN ({})", [n])
         locators = self._locators(row[1:] for row in rows)
-        places = [(row[0], row[1], locators[row[1]] or "") for row in rows]
+        places = [(row[0], row[1], locators.get(row[1]) or "") for row in rows]
         ordered = sorted((_line(loc), record_n, block_n, loc) for block_n, record_n, loc in places)
         return list(dict.fromkeys((block_n, locator) for _, _, block_n, locator in ordered if block_n > 0))
 
@@ -279,23 +278,26 @@ class LineageReads(BlockReads):
 
     def derivations_of(self, n: int) -> list[StoredBlock]:
         """The derivation records that made block `n`, oldest first."""
-        return self._records(["derivation"], "t.block_n IN ({})", n)
+        return self._records([("derivation", "block_n")], n)
 
     def derived_from(self, n: int) -> list[StoredBlock]:
         """The derivation records that name block `n` as what something was made from, oldest first."""
-        return self._records(["derivation"], "t.source_n IN ({})", n)
+        return self._records([("derivation", "source_n")], n)
 
     def records_about(self, n: int) -> list[StoredBlock]:
         """Every provenance record about block `n`, oldest first: registrations, derivations, normalizations,
         validations, removals, and supersessions and demotions, also those in which it takes another's
         place."""
-        about = self._records(["derivation", "registration", "hiding", "mention"], "t.block_n IN ({})", n)
-        winner = self._records(["hiding"], "t.by_n IN ({})", n)
-        return sorted({b.n: b for b in (*about, *winner)}.values(), key=lambda b: b.n)
+        return self._records([*((table, "block_n") for table in TABLES), ("hiding", "by_n")], n)
 
-    def _records(self, tables: list[str], condition: str, n: int) -> list[StoredBlock]:
-        ns = {row[0] for table in tables for row in self._recorded("t.record_n", table, condition, [n])}
-        return self.blocks(sorted(ns))
+    def _records(self, places: Iterable[tuple[str, str]], n: int) -> list[StoredBlock]:
+        """The records that name block `n` in one of these tables' columns."""
+        sql = " UNION ".join(
+            f"SELECT t.record_n FROM {table} t JOIN blocks r ON r.n = t.record_n"
+            f" WHERE t.{column} = :n AND {self._member('r')}"
+            for table, column in places
+        )
+        return self.blocks(sorted({row[0] for row in self._db.rows(sql, {"n": n})}))
 
 
 def _end(n: int, known: dict[int, tuple[int | None, bool]]) -> int | None:
@@ -317,22 +319,18 @@ def _line(locator: str) -> int:
     return int(found[1]) if found else 0
 
 
-def _source(
-    names: dict[int, Digest], n: int, origin: str | None, locator: str | None, record: bytes
-) -> Source:
-    return Source(
-        block_id=format_digest(names[n]), origin=origin, locator=locator, record=format_digest(record)
-    )
+def _source(names: dict[int, str], n: int, origin: str | None, locator: str | None, record: bytes) -> Source:
+    return Source(block_id=names[n], origin=origin, locator=locator, record=format_digest(record))
 
 
-def _distinct(places: list[tuple[int, int, str | None, Source]]) -> Iterator[Source]:
+def _distinct(places: list[tuple[int, int, str | None, Source]]) -> tuple[Source, ...]:
     """Oldest record first, each place once."""
-    seen = set()
+    if len(places) == 1:
+        return (places[0][3],)
+    first: dict[tuple[int, str | None, str | None], Source] = {}
     for _, source_n, origin, source in sorted(places, key=lambda p: (p[0], p[1], p[2] or "")):
-        place = (source_n, origin, source.locator)
-        if place not in seen:
-            seen.add(place)
-            yield source
+        first.setdefault((source_n, origin, source.locator), source)
+    return tuple(first.values())
 
 
 def _blob(block: StoredBlock) -> Digest | None:

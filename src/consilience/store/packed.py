@@ -7,6 +7,7 @@ own. Rebuilding gives the very bytes or the record is stored like any other bloc
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Annotated
 
@@ -23,8 +24,9 @@ __all__ = ["FragmentReads", "PackedReads", "Packer"]
 KEPT_TEXTS = 20_000
 """Fragments remembered by one reader or writer."""
 
-_BLOCK = b'"block":"sha256:'
-_BETWEEN = b"\0"
+_BLOCK = '"block":"sha256:'
+_NEXT = '","sha256:'
+_BETWEEN = "\0"
 """Stands where a frame is open; canonical JSON escapes it."""
 
 
@@ -46,11 +48,11 @@ _read_form = msgspec.msgpack.Decoder(_Form).decode
 _json = msgspec.json.Encoder().encode
 
 
-def _inside(block: bytes, sources: Sequence[bytes], locator: str | None) -> bytes:
+def _inside(block: bytes, sources: Sequence[bytes], locator: str | None) -> str:
     """What stands in the open place of a frame."""
-    derived_from = '","sha256:'.join([raw.hex() for raw in sources])
-    text = b'%b%b","derived_from":["sha256:%b"]' % (_BLOCK, block.hex().encode(), derived_from.encode())
-    return text if locator is None else text + b',"locator":' + _json(locator)
+    derived_from = sources[0].hex() if len(sources) == 1 else _NEXT.join([raw.hex() for raw in sources])
+    text = f'{_BLOCK}{block.hex()}","derived_from":["sha256:{derived_from}"]'
+    return text if locator is None else f'{text},"locator":{_json(locator).decode()}'
 
 
 class Packer:
@@ -58,7 +60,7 @@ class Packer:
 
     def __init__(self, connection: Connection) -> None:
         self._db = connection
-        self._known: dict[bytes, int] = {}
+        self._known: dict[str, int] = {}
         self._next = 1 + int(connection.rows("SELECT coalesce(max(n), 0) FROM fragment")[0][0])
 
     def pack(self, n: int, data: bytes, record: Derivation, ordinals: Mapping[bytes, int]) -> bytes | None:
@@ -68,26 +70,26 @@ class Packer:
         if max(deltas) > n:
             return None
         locator = None if isinstance(record.locator, msgspec.UnsetType) else record.locator
-        inside = _inside(block, sources, locator)
-        begins = data.find(_BLOCK)
-        if not data.startswith(inside, max(begins, 0)) or _BETWEEN in data:
+        head, inside, tail = data.decode(errors="replace").partition(_inside(block, sources, locator))
+        frame = head + _BETWEEN + tail
+        if frame.count(_BETWEEN) > 1 or f"{head}{inside}{tail}".encode() != data or not inside:
             return None
-        frame = data[:begins] + _BETWEEN + data[begins + len(inside) :]
         start, space, end = (locator or "").partition(" ")
         form = _Form(
             frame=self._fragment(frame, compress=True),
             block=deltas[0],
             sources=deltas[1:],
-            end=self._fragment((space + end).encode()) if space else 0,
+            end=self._fragment(space + end) if space else 0,
             start=None if locator is None else start,
         )
         return _write_form(form)
 
-    def _fragment(self, text: bytes, *, compress: bool = False) -> int:
+    def _fragment(self, text: str, *, compress: bool = False) -> int:
         n = self._known.get(text)
         if n is None:
             n, self._next = self._next, self._next + 1
-            row = self._db.codec.pack_block(text) if compress else (RAW, text)
+            data = text.encode()
+            row = self._db.codec.pack_block(data) if compress else (RAW, data)
             self._db.run("INSERT INTO fragment (n, enc, data) VALUES (?, ?, ?)", (n, *row))
             if len(self._known) >= KEPT_TEXTS:
                 self._known.clear()
@@ -100,18 +102,19 @@ class FragmentReads:
 
     def __init__(self, connection: Connection) -> None:
         self._db = connection
-        self._texts: dict[int, bytes] = {}
+        self._texts: dict[int, str] = {}
 
-    def texts(self, ns: Collection[int]) -> Mapping[int, bytes]:
+    def texts(self, ns: Collection[int]) -> Mapping[int, str]:
         """At least those fragments asked for that are there and sound."""
-        missing = [n for n in ns if n not in self._texts]
+        missing = [n for n in ns if n not in self._texts] if self._texts else list(ns)
         if missing and len(self._texts) + len(missing) > KEPT_TEXTS:
             self._texts.clear()
             missing = list(ns)
         for n, enc, data in _rows(self._db, "n, enc, data", "fragment", missing):
             try:
-                self._texts[n] = self._db.codec.unpack(enc, data)
-            except DecodeError:
+                whole = data if enc == RAW else self._db.codec.unpack(enc, data)
+                self._texts[n] = whole.decode()
+            except (DecodeError, UnicodeDecodeError, AttributeError):
                 continue
         return self._texts
 
@@ -140,27 +143,21 @@ class PackedReads:
                 head, between, tail = texts[form.frame].partition(_BETWEEN)
                 sources = [ids[n - delta] for delta in form.sources]
                 inside = _inside(ids[n - form.block], sources, _locator(form, texts))
-            except (KeyError, UnicodeDecodeError, AttributeError):
+            except (KeyError, IndexError, AttributeError):
                 continue
             if between:
-                found[n] = head + inside + tail
+                found[n] = f"{head}{inside}{tail}".encode()
         return found
 
     def locators(self, rows: Iterable[tuple[int, bytes]]) -> dict[int, str | None]:
         """The locators of packed rows (ordinal, stored form)."""
         forms = _forms(rows)
         texts = self._fragments.texts({form.end for form in forms.values() if form.end})
-        found = {}
-        for n, form in forms.items():
-            try:
-                found[n] = _locator(form, texts)
-            except (KeyError, UnicodeDecodeError):
-                continue
-        return found
+        return {n: _locator(form, texts) for n, form in forms.items() if not form.end or form.end in texts}
 
 
 def _forms(rows: Iterable[tuple[int, bytes]]) -> dict[int, _Form]:
-    forms = {}
+    forms: dict[int, _Form] = {}
     for n, data in rows:
         try:
             forms[n] = _read_form(data)
@@ -169,22 +166,20 @@ def _forms(rows: Iterable[tuple[int, bytes]]) -> dict[int, _Form]:
     return forms
 
 
-def _locator(form: _Form, texts: Mapping[int, bytes]) -> str | None:
-    if form.start is None or not form.end:
-        return form.start
-    return form.start + texts[form.end].decode()
+def _locator(form: _Form, texts: Mapping[int, str]) -> str | None:
+    return form.start + texts[form.end] if form.end and form.start is not None else form.start
 
 
-def _rows(connection: Connection, columns: str, table: str, ns: Sequence[int]) -> Iterable[Row]:
+def _rows(connection: Connection, columns: str, table: str, ns: Sequence[int]) -> list[Row]:
     """Rows by ordinal; where a page of the file is damaged, those that can be read."""
+    found: list[Row] = []
     for first in range(0, len(ns), IN_CLAUSE):
         part = ns[first : first + IN_CLAUSE]
-        sql = f"SELECT {columns} FROM {table} WHERE n IN "
+        sql = f"SELECT {columns} FROM {table} WHERE n IN"
         try:
-            yield from connection.rows(f"{sql}({marks(part)})", part)
+            found += connection.rows(f"{sql} ({marks(part)})", part)
         except CorruptStoreError:
             for n in part:
-                try:
-                    yield from connection.rows(f"{sql}(?)", (n,))
-                except CorruptStoreError:
-                    continue
+                with contextlib.suppress(CorruptStoreError):
+                    found += connection.rows(f"{sql} (?)", (n,))
+    return found
