@@ -143,7 +143,7 @@ class _Walk:
         self.use_ignore_files = use
         self.max_bytes = limit
         self.seen: set[tuple[int, int]] = set()
-        self.names: set[str] = set()
+        self.names: dict[str, str] = {}
         self.linked: list[tuple[str, str, _Rules | None, GitIgnoreSpec | None]] = []
         self.allowed: list[str] = []
 
@@ -308,11 +308,13 @@ class _Walk:
             yield self._skip(path, f"too large: {size:.0f} MiB, the limit is {limit:.0f} MiB")
         else:
             origin = origin_of(Path(path), self.root)
-            if origin in self.names:
-                if links_apart(path, origin, self.root):
-                    yield self._skip(path, f"another file has the origin {origin}", error=True)
+            known = origin in self.names
+            taken = self.names.setdefault(origin, path)
+            if taken != path:
+                yield self._skip(path, f"has the same origin as {_text(taken)}", error=True)
                 return
-            self.names.add(origin)
+            if known:
+                return
             yield Found(Path(path), origin, info.st_size)
 
     def _again(self, info: os.stat_result, links: int = 1) -> bool:
@@ -336,11 +338,6 @@ class _Walk:
             except OSError:
                 continue
         return _Rules(folder, tuple(specs), outer) if specs else outer
-
-
-def links_apart(path: str, origin: str, root: Path | None) -> bool:
-    """Whether two names that read alike are two files: one of them has bytes that are no UTF-8."""
-    return os.fsencode(path).endswith(os.fsencode(origin)) is False and root is not None
 
 
 def _valid(lines: Iterable[str]) -> list[str]:

@@ -14,8 +14,8 @@ _MARKUP = re.compile(
     rf"|{_START}\*\*(?P<strong>[^\s*](?:[^*]|\*(?!\*))*?)(?<![\s\\])\*\*"
     rf"|{_START}\*(?P<emph>[^\s*](?:[^*\\]|\\.)*?)(?<![\s\\])\*{_END}"
     rf"|{_START}\|(?P<subst>[^\s|][^|\n]{{0,100}}?)(?<!\s)\|_{{0,2}}{_END}"
-    rf"|\[(?P<note>[#*]?[\w.:+-]{0, 80})\]_{_END}"
-    rf"|\b(?P<name>[A-Za-z0-9](?:[\w.:+-]{0, 80}[A-Za-z0-9])?)__?{_END}",
+    rf"|\[(?P<note>[#*]?[\w.:+-]{{0,80}})\]_{_END}"
+    rf"|\b(?P<name>[A-Za-z0-9](?:[\w.:+-]{{0,80}}[A-Za-z0-9])?)__?{_END}",
     re.DOTALL,
 )
 _TARGET = re.compile(r"^(?P<text>.*?)\s*<(?P<target>[^<>]*)>$", re.DOTALL)

@@ -1,0 +1,112 @@
+"""The HTML reader: main content, structure, exact lines."""
+
+from __future__ import annotations
+
+from consilience.ingest import Document, Passage, read, split
+
+PAGE = """<!DOCTYPE html>
+<html lang="es-MX">
+<head>
+<title>Of ponds</title>
+<meta name="date" content="2020-02-03">
+<style>p { color: red }</style>
+</head>
+<body>
+<nav><ul><li>Home</li><li>About us all</li></ul></nav>
+<main>
+<h1>Of ponds &amp; weirs</h1>
+<p>A pond holds <b>still</b>
+water, 2<sup>3</sup> fathoms.
+<p>A second paragraph, whose
+start tag alone begins it.
+<h2>Edges</h2>
+<ul>
+<li>The first item says something long enough.</li>
+<li>The second item
+says something else.</li>
+</ul>
+<pre>
+def f():
+    return 1
+</pre>
+<table>
+<tr><th>Name</th><th>Depth</th></tr>
+<tr><td>Mill</td><td>2 m</td></tr>
+</table>
+<script>var x = "never shown";</script>
+</main>
+<footer>Copyright of somebody</footer>
+</body>
+</html>
+"""
+
+
+def document(text: str, name: str = "page.html") -> Document:
+    found = read(text.encode(), name)
+    assert isinstance(found, Document)
+    return found
+
+
+def passages(text: str) -> list[Passage]:
+    return list(split(document(text)))
+
+
+def test_a_page_is_read_by_its_structure() -> None:
+    found = document(PAGE)
+    assert (found.title, found.date, found.language) == ("Of ponds & weirs", "2020-02-03", "es")
+    assert [(p.text, p.role, p.locator.first_line, p.locator.last_line) for p in split(found)] == [
+        ("A pond holds still water, 2^3 fathoms.", "prose", 12, 13),
+        ("A second paragraph, whose start tag alone begins it.", "prose", 14, 15),
+        ("The first item says something long enough.", "prose", 18, 18),
+        ("The second item says something else.", "prose", 19, 20),
+        ("def f():\n    return 1", "code", 23, 24),
+        ("Name | Depth\nMill | 2 m", "table", 27, 28),
+    ]
+
+
+def test_headings_make_the_path() -> None:
+    assert [p.locator.headings for p in passages(PAGE)][1:3] == [
+        ("Of ponds & weirs",),
+        ("Of ponds & weirs", "Edges"),
+    ]
+
+
+def test_without_end_tags_nothing_is_lost() -> None:
+    found = passages(
+        "<h1>Ponds</h1><p>One is here<p>Two is here<ul><li>three is one of them<li>four is one of them"
+    )
+    text = " ".join(p.text for p in found)
+    assert all(word in text for word in ("One", "Two", "three", "four"))
+
+
+def test_text_outside_any_block_is_read() -> None:
+    assert [p.text for p in passages("Just some words<br>and more of them")] == [
+        "Just some words and more of them"
+    ]
+
+
+def test_a_page_of_layout_tables_is_read_as_text() -> None:
+    found = passages(
+        "<table><tr><td><table><tr><td>Inner words stand here.</td></tr></table></td></tr></table>"
+    )
+    assert [p.text for p in found] == ["Inner words stand here."]
+
+
+def test_hidden_parts_and_roles_of_furniture_are_dropped() -> None:
+    found = passages(
+        '<div role="navigation">Go elsewhere now</div><p hidden>Not shown at all</p><p>Shown to everybody.</p>'
+    )
+    assert [p.text for p in found] == ["Shown to everybody."]
+
+
+def test_html_in_a_text_file_is_known_by_its_start() -> None:
+    found = read(b"<!DOCTYPE html><title>T</title><p>Words of a page.", "saved.txt")
+    assert isinstance(found, Document)
+    assert found.reader == "html"
+
+
+def test_deep_nesting_keeps_the_text() -> None:
+    assert (
+        passages("<div>" * 10_000 + "at the bottom" + "</div>" * 10_000 + "<p>afterwards")[0].text
+        == "at the bottom"
+    )
