@@ -10,7 +10,7 @@ JOBS ?= 2
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test pytest lint format soak bench clean venv-semantic venv-dev
+.PHONY: help demo test pytest lint format readme soak bench clean venv-semantic venv-dev
 
 help:
 	@echo 'make demo     install into $(VENV) and ask three small brains a few questions'
@@ -19,6 +19,7 @@ help:
 	@echo 'make pytest   tests alone; PYTEST_ARGS="-k fusion" chooses, JOBS=4 side by side'
 	@echo 'make soak     the long runs'
 	@echo 'make bench    the benchmarks that there are, and how to run one'
+	@echo 'make readme   put the output of the demo into the README'
 	@echo 'make format   put the code into its format'
 	@echo 'make clean    remove everything that was made here, $(VENV) included'
 	@echo
@@ -41,6 +42,9 @@ lint: venv-dev
 format: venv-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+readme: demo
+	@$(BIN)/python demo/readme.py
 
 soak: venv-dev
 	@$(BIN)/python -m pytest -m soak $(PYTEST_ARGS) || [ $$? -eq 5 ]  # 5: there is none yet
