@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from consilience.derived import Derived, IndexReport
 from consilience.embed import EmbedderSpec
+from consilience.errors import ConsilienceError
 from consilience.model import Bundle, Explanation, Query
 from consilience.progress import NO_PROGRESS, Progress
 from consilience.protocol import Actor
@@ -127,7 +128,7 @@ class Brain:
 
         `root` is the folder that origins are relative to. Commits in batches: an interrupt keeps what was committed,
         and is told in the report. Raises UsageError for a path that does not exist, BusyError when another writer
-        does not finish, StorageError for a disk that is full.
+        does not finish, StorageError for a disk that is full; where that is so after the last commit, it says so.
         """
         import msgspec
 
@@ -140,7 +141,10 @@ class Brain:
         run = Ingest(self._store, actor=actor, clock=clock, progress=progress, waiting=waiting)
         report = run.run(found, covers=coverage_of(paths, root, include=include))
         if not report.interrupted:
-            indexed = self.index(progress=progress, embed=embed)
+            try:
+                indexed = self.index(progress=progress, embed=embed)
+            except ConsilienceError as error:
+                raise _not_indexed(error) from error
             report = msgspec.structs.replace(
                 report,
                 embedded=indexed.embedded,
@@ -201,3 +205,9 @@ class Brain:
 
         with self.reader() as reader:
             return brain_status(reader, self.path)
+
+
+def _not_indexed(error: ConsilienceError) -> ConsilienceError:
+    """What stopped the indexing of blocks that are in."""
+    hint = "`index` goes on" if error.hint is None else f"{error.hint}; `index` goes on then"
+    return type(error)(f"everything is committed, but not all of it indexed: {error.message}", hint=hint)

@@ -190,6 +190,7 @@ class Ingest:
             return (
                 registered is not None
                 and registered.blob == digest
+                and view.has_content(digest)
                 and _read_by(view, registered, media_type)
             )
 

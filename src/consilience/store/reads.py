@@ -3,6 +3,7 @@ proofs."""
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -21,7 +22,7 @@ from consilience.protocol import Actor, Digest, MemoryType, Proof, format_digest
 from consilience.protocol import snapshot as snapshots
 from consilience.store.codec import PACKED, DecodeError
 from consilience.store.connection import CONTENT, IN_CLAUSE, Connection, Row, marks
-from consilience.store.content import read_file
+from consilience.store.content import file_for, read_file
 from consilience.store.packed import PackedReads
 from consilience.store.schema import CODE, MODULES
 from consilience.store.values import ModuleState, SnapshotInfo, StoredBlock
@@ -242,8 +243,14 @@ class BlockReads:
     # --- content --------------------------------------------------------------------------------------------
 
     def has_content(self, digest: Digest) -> bool:
-        """Whether the original bytes of this digest are stored here."""
-        return self._db.row("SELECT 1 FROM content WHERE digest = ?", (digest,)) is not None
+        """Whether the original bytes of this digest are stored here, the file of a large one included."""
+        row = self._db.row("SELECT enc, data IS NULL FROM content WHERE digest = ?", (digest,))
+        if row is None:
+            return False
+        enc, apart = row
+        with contextlib.suppress(OSError):
+            return not apart or file_for(self._db.path.with_name(CONTENT), digest, enc).is_file()
+        return False
 
     def content(self, digest: Digest) -> bytes:
         """The original bytes of a digest, hashed on the way out.

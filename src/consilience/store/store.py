@@ -25,6 +25,7 @@ from consilience.protocol import Actor, Digest, validate_actor_id
 from consilience.store.connection import (
     CONTENT,
     DATABASE,
+    DERIVED,
     Connection,
     Guard,
     inode_of,
@@ -267,16 +268,14 @@ def _check_present(path: Path) -> None:
         if database.is_file():
             if database.stat().st_size:
                 return
-            raise CorruptStoreError(f"{database} is empty", hint="restore it from a copy, or ingest again")
+            raise CorruptStoreError(f"{database} is empty", hint=_AGAIN)
         if database.exists():
             raise BrainNotFoundError(f"{database} is not a file", hint="move it away")
         if path.is_file():
             raise BrainNotFoundError(f"{path} is a file, not a brain's folder", hint=_MAKE)
         if not path.exists():
             raise BrainNotFoundError(f"there is no brain at {path}: no such folder", hint=_MAKE)
-        raise BrainNotFoundError(
-            f"{path} is not a brain: no {DATABASE} in it, but {_contents(path)}", hint=_MAKE
-        )
+        raise _not_a_brain(path)
     except PermissionError as error:
         raise StorageError(
             f"{path}: permission denied", hint="check the permissions of the folder"
@@ -286,6 +285,18 @@ def _check_present(path: Path) -> None:
 
 
 _MAKE = "make one with `consilience ingest`, or correct the path"
+_AGAIN = f"restore {DATABASE} from a copy, or move the folder away and ingest again"
+
+
+def _not_a_brain(path: Path) -> BrainNotFoundError:
+    """What a folder without a database is, and what can be done: a new brain is made in no folder that holds
+    something."""
+    names = {entry.name for entry in path.iterdir()}
+    lacks = f"no {DATABASE} in it, but {_contents(path)}"
+    if names & {CONTENT, DERIVED}:
+        return BrainNotFoundError(f"{path} is what is left of a brain: {lacks}", hint=_AGAIN)
+    hint = "correct the path, or move away what is there" if names else _MAKE
+    return BrainNotFoundError(f"{path} is not a brain: {lacks}", hint=hint)
 
 
 def _contents(path: Path) -> str:

@@ -238,7 +238,8 @@ class Writer(LineageReads):
     # --- content --------------------------------------------------------------------------------------------
 
     def put_content(self, data: bytes, media_type: str) -> ContentRef:
-        """Store original bytes, once, and give the reference that a block carries.
+        """Store original bytes, once, and give the reference that a block carries. A file that is gone is
+        written again.
 
         Bytes whose compressed form is over a mebibyte become a file, complete on disk before this returns;
         one that no commit names is overwritten by the next. Raises StorageError.
@@ -253,7 +254,7 @@ class Writer(LineageReads):
                     write_file(self._db.path.with_name(CONTENT), digest, enc, stored)
                     inline = None
                 self._db.run(
-                    "INSERT INTO content (digest, size, enc, data) VALUES (?, ?, ?, ?)",
+                    "INSERT OR REPLACE INTO content (digest, size, enc, data) VALUES (?, ?, ?, ?)",
                     (digest, len(data), enc, inline),
                 )
         except ConsilienceError as error:
