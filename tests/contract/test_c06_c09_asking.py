@@ -230,7 +230,7 @@ def test_c09_a_block_deep_in_two_brains_rises_over_the_first_of_one(farm: Produc
         "search",
         "--brains",
         "north,west",
-        "relay station panel row 3",
+        "relay station 3 repeats a frame, panel row 3",
         "--no-floor",
         "--json",
     ]
