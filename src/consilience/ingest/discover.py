@@ -19,8 +19,6 @@ import msgspec
 
 from consilience.errors import UsageError
 from consilience.ingest.model import Skip
-from consilience.ingest.readers.media import media_type_of
-from consilience.store.connection import DATABASE
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -137,6 +135,11 @@ class _Walk:
         use: bool,
         limit: int,
     ) -> None:
+        from consilience.ingest.readers.media import media_type_of
+        from consilience.store.connection import DATABASE
+
+        self.media_type_of = media_type_of
+        self.database = DATABASE
         self.root = root
         self.include = include
         self.exclude = exclude
@@ -255,7 +258,7 @@ class _Walk:
             return "excluded"
         if rules is not None and (by := rules.ignored_by(path, is_dir)):
             return f"ignored by {by}"
-        if is_dir and os.path.isfile(os.path.join(path, DATABASE)):
+        if is_dir and os.path.isfile(os.path.join(path, self.database)):
             return "the folder of a brain"
         if not is_dir:
             for spec in (self.include, only):
@@ -298,7 +301,7 @@ class _Walk:
             return
         if self._again(info, links=info.st_nlink):
             return
-        media_type = media_type_of(os.path.basename(path))
+        media_type = self.media_type_of(os.path.basename(path))
         if isinstance(media_type, Skip):
             yield self._skip(path, media_type.reason)
         elif info.st_size == 0:
