@@ -6,6 +6,7 @@ project.compound("python", "rust").search("deprecation policy", fuse=True)
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import threading
@@ -19,6 +20,7 @@ from consilience.config import FILE_NAME, BrainConfig, Config, Embedding, find, 
 from consilience.errors import (
     BrainNotFoundError,
     ConfigurationError,
+    ConflictError,
     NoBrainError,
     NoProjectError,
     StorageError,
@@ -170,11 +172,13 @@ class Project:
         without vectors, but work that ends in vectors should not begin.
         """
         from consilience.brain import Brain
+        from consilience.store import Store
 
         brain = self.choose(name)
         spec = self.spec(brain, need_key=True)
-        if create and not self.has_layout(brain) and not _anything_in(brain.path):
-            return Brain.create(brain.path, name=brain.name, embedder=spec, cache_dir=self._models(spec))
+        if create and not self.has_layout(brain) and Store.vacant(brain.path):
+            with contextlib.suppress(ConflictError):  # another process made it just now
+                return Brain.create(brain.path, name=brain.name, embedder=spec, cache_dir=self._models(spec))
         return self._opened(brain, spec)
 
     def _opened(self, brain: BrainConfig, spec: EmbedderSpec, *, read_only: bool = False) -> Brain:
@@ -355,16 +359,6 @@ def _below(folder: Path, depth: int) -> Iterator[Path]:
     for name in inner:
         if not (folder / name / "brain.db").exists():
             yield from _below(folder / name, depth - 1)
-
-
-def _anything_in(folder: Path) -> bool:
-    """Whether there is something that a new brain would mix with. A folder that cannot be read counts."""
-    try:
-        return any(folder.iterdir())
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return True
 
 
 def _delete(folder: Path) -> bool:

@@ -39,6 +39,9 @@ from consilience.store.writer import Writer
 
 __all__ = ["Store"]
 
+UNFINISHED = f".{DATABASE}."
+"""How the name of a database begins while it is being made; its maker's process id follows."""
+
 IDLE_CONNECTIONS = 8
 """Reading connections kept for the next view."""
 
@@ -69,11 +72,12 @@ class Store:
         ConflictError where there is a brain.db, StorageError.
         """
         database = path / DATABASE
-        temporary = path / f".{DATABASE}.{os.getpid()}.{threading.get_ident()}"
+        temporary = path / f"{UNFINISHED}{os.getpid()}.{threading.get_ident()}"
         try:
             path.mkdir(parents=True, exist_ok=True)
             if database.exists():
                 raise _exists(path)
+            _discard_abandoned(path)
             temporary.unlink(missing_ok=True)
             _write_empty(temporary)
             _publish(temporary, database)
@@ -100,6 +104,19 @@ class Store:
         store = cls(path, read_only=read_only)
         store._give_back(store._reader())
         return store
+
+    @staticmethod
+    def vacant(path: Path) -> bool:
+        """Whether there is nothing in a folder, or no folder, so that a brain made there mixes with nothing.
+
+        What a killed maker of a brain left counts as nothing; a folder that cannot be read as something.
+        """
+        try:
+            return all(entry.name.startswith(UNFINISHED) for entry in path.iterdir())
+        except FileNotFoundError:
+            return True
+        except OSError:
+            return False
 
     @staticmethod
     def exists(path: Path) -> bool:
@@ -243,6 +260,20 @@ def _write_empty(path: Path) -> None:
             raw.execute("COMMIT")
         finally:
             raw.close()
+
+
+def _discard_abandoned(folder: Path) -> None:
+    """Remove the unfinished databases of processes that are no more, where the system tells (POSIX does)."""
+    if os.name != "posix":
+        return
+    for left in folder.glob(f"{UNFINISHED}*"):
+        maker = left.name.removeprefix(UNFINISHED).partition(".")[0]
+        try:
+            os.kill(int(maker), 0)
+        except ProcessLookupError:
+            left.unlink(missing_ok=True)
+        except (ValueError, OverflowError, OSError):
+            continue
 
 
 def _publish(temporary: Path, database: Path) -> None:
