@@ -26,6 +26,7 @@ _TAG = re.compile(
     r"|<[!?][^>]*(?:>|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
+_ALT = re.compile(r"(\balt\s*=\s*[\"'])(?=[^\"'])", re.IGNORECASE)
 _TAG_NAME = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9-]*)")
 _NO_DEPTH = frozenset(
     (
@@ -121,7 +122,9 @@ def mark_lines(source: str) -> str:
     for match in _TAG.finditer(source):
         line = _mark(source, at, match.start(), line, parts)
         if nesting.keeps(match[0]):
-            parts.append(match[0])
+            parts.append(
+                _ALT.sub(rf"\1{_mark_of(line)}", match[0]) if match[0][:4].lower() == "<img" else match[0]
+            )
         line += match[0].count("\n")
         at = match.end()
     _mark(source, at, len(source), line, parts)
@@ -152,6 +155,10 @@ class _Nesting:
         return True
 
 
+def _mark_of(line: int) -> str:
+    return chr(_MARK_BASE + min(line, _MARK_LIMIT))
+
+
 def _mark(source: str, start: int, end: int, line: int, parts: list[str]) -> int:
     if start == end:
         return line
@@ -161,7 +168,7 @@ def _mark(source: str, start: int, end: int, line: int, parts: list[str]) -> int
             parts.append("\n")
             line += 1
         if piece and not piece.isspace():
-            parts.append(chr(_MARK_BASE + min(line, _MARK_LIMIT)))
+            parts.append(_mark_of(line))
         parts.append(piece)
     return line
 
