@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -167,15 +168,20 @@ def open_connection(path: Path, *, writing: bool = False) -> Connection:
     inode = inode_of(path)
     try:
         return _opened(path, "mode=rw", writing=writing, inode=inode)
-    except StorageError:
-        if writing or _may_write(path.parent):
+    except StorageError as error:
+        if writing or (_may_write(path.parent) and not _no_room_for_shared_memory(error)):
             raise
         return _open_without_log(path, inode)
 
 
+def _no_room_for_shared_memory(error: StorageError) -> bool:
+    cause = error.__cause__
+    return isinstance(cause, sqlite3.Error) and getattr(cause, "sqlite_errorcode", None) in _SHARED_MEMORY
+
+
 def _open_without_log(path: Path, inode: int) -> Connection:
-    """Where SQLite may not make its shared memory file (a read-only folder or medium) and nobody left one
-    there.
+    """Where SQLite may not make its shared memory file (a read-only folder or medium, a full disk) and nobody
+    left one there.
 
     `immutable` ignores the write-ahead log: right only where there is none, and only until a writer comes, so
     such a connection serves one view.
@@ -184,7 +190,7 @@ def _open_without_log(path: Path, inode: int) -> Connection:
     with contextlib.suppress(OSError):
         if log.stat().st_size:
             raise StorageError(
-                f"{path.parent} is read-only and {log.name} holds commits that are not in {DATABASE} yet",
+                f"{path.parent} cannot be written and {log.name} holds commits that are not in {DATABASE} yet",
                 hint="open the brain once where it can be written, or copy the folder and open the copy",
             )
     return _opened(path, "mode=ro&immutable=1", writing=False, inode=inode, reusable=False)
@@ -269,6 +275,8 @@ _CORRUPT = {
     sqlite3.SQLITE_MISMATCH,
     sqlite3.SQLITE_ERROR,
 }
+_SHARED_MEMORY = (sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_SHMMAP)
+_HARDLY_ANY_SPACE = 1 << 17
 _DISK = {
     sqlite3.SQLITE_FULL: (
         "the disk is full",
@@ -299,10 +307,20 @@ def translated(error: Exception, path: Path) -> ConsilienceError:
         return BusyError(f"{path.parent} is locked by another process", hint="try again when it is done")
     if code in _CORRUPT or extended in (sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS):
         return CorruptStoreError(f"{path} is damaged: {error}", hint=_RESTORE)
+    if code == sqlite3.SQLITE_IOERR and _space(path) < _HARDLY_ANY_SPACE:
+        code = sqlite3.SQLITE_FULL  # SQLite says so only of the database itself
     if code in _DISK:
         what, hint = _DISK[code]
         return StorageError(f"{path}: {what} ({error})", hint=hint)
     return ConsilienceError(f"{path}: {error}", hint="this is a bug of consilience")
+
+
+def _space(path: Path) -> int:
+    """Bytes that are free where a brain lives."""
+    try:
+        return shutil.disk_usage(path.parent).free
+    except OSError:
+        return _HARDLY_ANY_SPACE
 
 
 def storage_error(error: OSError, doing: str, path: Path) -> StorageError:
