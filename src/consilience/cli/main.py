@@ -12,6 +12,10 @@ def main(argv: list[str] | None = None) -> int:
     if page is not None:
         return page
     try:
+        import os
+
+        # One question is too small a product for two threads, which would spin beside it; bulk work has its own.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         from consilience.cli.app import run
 
         return run(args)
