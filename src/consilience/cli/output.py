@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -22,9 +24,23 @@ def envelope_bytes(command: str, data: Any, warnings: Sequence[str], error: Cons
 
 
 def write_bytes(data: bytes) -> None:
-    """Exactly these bytes on standard output. StorageError if it is closed."""
+    """Exactly these bytes on standard output. StorageError if it is closed.
+
+    In a loop: where Python does not buffer, a disk that fills up takes a part of them and raises nothing.
+    """
     _check_open()
-    click.echo(data, nl=False)
+    binary = getattr(sys.stdout, "buffer", None)
+    if binary is None:
+        click.echo(data, nl=False)
+        return
+    sys.stdout.flush()
+    rest = memoryview(data)
+    while rest:
+        written = binary.write(rest)
+        if written is None:
+            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+        rest = rest[written:]
+    binary.flush()
 
 
 def write_lines(lines: Iterable[str], terminal: Terminal) -> None:
