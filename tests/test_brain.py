@@ -312,3 +312,20 @@ def test_status_counts_what_is_here(brain: Brain) -> None:
 def test_a_folder_that_is_no_brain(tmp_path: Path) -> None:
     with pytest.raises(BrainNotFoundError):
         Brain.open(tmp_path / "nowhere", name="x")
+
+
+def test_a_filter_admits_what_the_words_know_and_the_facets_do_not_yet(copy: Path) -> None:
+    """A catch-up was killed after the lexical index was committed and before the facets were."""
+    text = "# Late news\n\nThe borehole of the northern field collapsed in April.\n"
+    (copy / "docs" / "late.md").write_text(text)
+    derived = copy / "brain" / "derived"
+    before = {f.name: f.read_bytes() for f in derived.glob("facets.db*")}
+    with Brain.open(copy / "brain", name="farm", embedder=HASHED) as brain:
+        brain.ingest([copy / "docs"], actor=ACTOR, clock=now, root=copy)
+    for file in derived.glob("facets.db*"):
+        file.unlink()
+    for name, data in before.items():
+        (derived / name).write_bytes(data)
+    question = Query(text="collapsed borehole", filters=Filters(sources=("docs/late.md",)))
+    with Brain.open(copy / "brain", name="farm", embedder=HASHED) as brain:
+        assert brain.search(question).matches[0].text.startswith("The borehole")

@@ -73,9 +73,12 @@ def has_filters(filters: Filters) -> bool:
 
 
 def prepare_eligible(work: Working) -> None:
-    """List the ordinals that the filters admit, once."""
-    if work.filtered and work.eligible is None and work.reader.facets is not None:
-        work.eligible = work.reader.facets.eligible(work.query.filters, work.modules)
+    """List the ordinals that the filters admit, once: those that the facets know, and those of the tail."""
+    if not work.filtered or work.eligible is not None or work.reader.facets is None:
+        return
+    listed = work.reader.facets.eligible(work.query.filters, work.modules)
+    late = [e.n for e in tail_entries(work)]
+    work.eligible = sorted({*listed, *late}) if listed is not None and late else listed
 
 
 def run(work: Working, plan: Plan, depth_factor: int) -> list[Ran]:
@@ -89,7 +92,7 @@ def run(work: Working, plan: Plan, depth_factor: int) -> list[Ran]:
             case "identity":
                 hits = _identity(work)
             case "lexical":
-                hits = _lexical(work, step.access, k)
+                hits = _lexical(work, k)
             case "vectors":
                 hits = _vectors(work, step.access, k)
             case _:
@@ -124,12 +127,13 @@ def _identity(work: Working) -> Hits:
     return Hits(hits=tuple(Hit(n, 1.0) for n in sorted(found.values())), exhausted=True)
 
 
-def _lexical(work: Working, access: Access, k: int) -> Hits:
+def _lexical(work: Working, k: int) -> Hits:
+    """The index filters by itself, inside or afterwards, whichever costs less; without facets it is done here."""
     index, asked = work.reader.lexical, work.lexical_query
     assert index is not None and asked is not None
-    pushed = work.eligible if access is Access.PUSHED else None
-    hits = index.search(asked, k, eligible=pushed, modules=work.modules)
-    hits = _after(work, hits) if access is Access.AFTER else hits
+    hits = index.search(asked, k, eligible=work.eligible, modules=work.modules)
+    if work.filtered and work.eligible is None:
+        hits = _after(work, hits)
     return _with_tail(work, hits, k)
 
 
@@ -152,6 +156,8 @@ def tail_entries(work: Working) -> list[Entry]:
         return work.tail
     view, index = work.reader.view, work.reader.lexical
     covered = index.watermark if index is not None else 0
+    if work.filtered and work.reader.facets is not None:
+        covered = min(covered, work.reader.facets.watermark)  # what they do not know they cannot admit
     work.tail = []
     if covered >= view.max_n:
         return work.tail
@@ -192,8 +198,6 @@ def _after(work: Working, hits: Hits) -> Hits:
         keep = {e.n for e in entries_for(work, [h.n for h in hits.hits]) if _passes(work, e)}
     else:
         keep = set(eligible)
-        tail = work.tail or ()
-        keep.update(e.n for e in tail)
     return Hits(hits=tuple(h for h in hits.hits if h.n in keep), exhausted=hits.exhausted)
 
 
