@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import random
 import shutil
 import sqlite3
+import stat
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from product import QUESTION, Done, Product, spoil
+
+import consilience
 
 COMMANDS = {
     "search": ("search", QUESTION),
@@ -303,16 +308,23 @@ def read_only(own_farm: Product) -> Iterator[Product]:
         pytest.skip("no way to give rights up for a while")
     folder = own_farm.brain("north")
     own_farm.root.parent.chmod(0o755)
+    if os.geteuid() == 0 and not _open_to_all(Path(consilience.__file__), Path(sys.prefix)):
+        pytest.skip("nobody cannot read the code where it lies, below a private folder")
     for path in [folder, *folder.rglob("*")]:
         path.chmod(0o555 if path.is_dir() else 0o444)
     (own_farm.root / ".cache").mkdir(exist_ok=True)
     ids = os.getresuid()
-    if ids[1] == 0:
-        os.setresuid(65534, 65534, 0)
-    yield own_farm
-    os.setresuid(*ids)
+    with contextlib.chdir(own_farm.root):  # nobody may not be able to go back to where this one started
+        if ids[1] == 0:
+            os.setresuid(65534, 65534, 0)
+        yield own_farm
+        os.setresuid(*ids)
     for path in [folder, *folder.rglob("*")]:
         path.chmod(0o755)
+
+
+def _open_to_all(*paths: Path) -> bool:
+    return all(parent.stat().st_mode & stat.S_IXOTH for path in paths for parent in path.resolve().parents)
 
 
 def test_a_read_only_brain_answers_everything_that_is_asked(own_farm: Product, read_only: Product) -> None:
