@@ -162,7 +162,9 @@ class Rows:
             chunk = floats[: part.stop - start]
             np.copyto(chunk, self.codes[part] if rows is None else self.codes[rows[part]])
             scales = self.scales[part] if rows is None else self.scales[rows[part]]
-            yield part, np.stack([np.vecdot(chunk, q) for q in qs]) * scales
+            with np.errstate(over="ignore", invalid="ignore"):  # damaged scales; what they find is verified
+                products = np.stack([np.vecdot(chunk, q) for q in qs]) * scales
+            yield part, products
 
     def floats(self, rows: Ints | slice) -> Floats:
         """Rows as float32 vectors, (rows, dims)."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import numpy as np
 
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from consilience.index.vector_writer import VectorWriter
 
 __all__ = ["VectorIndex", "quantise", "text_hash"]
+
+_Values = TypeVar("_Values", bound=np.ndarray[Any, Any])
 
 _DECIMALS: Final = 5
 _COARSE_SHARE: Final = 8
@@ -176,7 +178,7 @@ class VectorIndex:
         wanted = np.asarray(ns, dtype=np.int64)
         result = np.full(len(wanted), np.nan, np.float32)
         found, chosen = rows.rows_of(wanted)
-        result[found] = np.round(_scores(rows, self._question(q).reshape(-1), chosen), _DECIMALS)
+        result[found] = _rounded(_scores(rows, self._question(q).reshape(-1), chosen))
         return result
 
     def best(self, qs: Floats) -> Floats:
@@ -190,7 +192,13 @@ class VectorIndex:
         chosen = None if rows.meta.ascending else rows.current()[1]
         for _, products in rows.products(queries, chosen):
             np.maximum(result, products.max(axis=1), out=result)
-        return np.round(result, _DECIMALS)
+        return _rounded(result)
+
+
+def _rounded(values: _Values) -> _Values:
+    """To the decimals that are compared; values of damaged rows may be beyond rounding and stay as they are."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return cast(_Values, np.round(values, _DECIMALS))
 
 
 def _scores(rows: Rows, q: Floats, chosen: Ints | None) -> Floats:
@@ -222,7 +230,7 @@ def _exact(rows: Rows, q: Floats, k: int, chosen: Ints | None) -> tuple[Hit, ...
     if total > k:
         least = np.partition(scores, total - k)[total - k]
         keep = np.flatnonzero(scores >= least - 2 * 10**-_DECIMALS)
-    values = np.round(scores[keep].astype(np.float64), _DECIMALS)
+    values = _rounded(scores[keep].astype(np.float64))
     ns = rows.ns[keep] if chosen is None else rows.ns[chosen[keep]]
     order = np.lexsort((ns, -values))[:k]
     return tuple(Hit(int(n), float(v)) for n, v in zip(ns[order], values[order], strict=True))
