@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from consilience.derived import Derived, IndexReport
+from consilience.derived import CaughtUp, Derived
 from consilience.embed import EmbedderSpec
 from consilience.errors import ConsilienceError
 from consilience.model import Bundle, Explanation, Query
@@ -91,8 +91,9 @@ class Brain:
     @contextmanager
     def reader(self) -> Iterator[Reader]:
         """This brain at its head snapshot with the indices it has, pinned until the block ends."""
+        made_from = self._derived.made_from()
         with self._store.view() as view:
-            yield self._derived.reader(self.name, view)
+            yield self._derived.reader(self.name, view, made_from)
 
     def search(self, query: Query) -> Bundle:
         """Ask the brain. Raises QueryError for a question that cannot be asked."""
@@ -158,7 +159,7 @@ class Brain:
 
     def index(
         self, *, progress: Progress = NO_PROGRESS, embed: bool = True, rebuild: bool = False
-    ) -> IndexReport:
+    ) -> CaughtUp:
         """Catch up everything derived: lexical, facets, vectors, statistics. Interrupting keeps what is done.
 
         `rebuild` throws the lexical index, the facets and the statistics away first; vectors are reused by the hash

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import threading
 import time
@@ -11,13 +12,16 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+import msgspec
+
 from consilience.embed import Embedder, EmbedderSpec, available, shared_embedder
 from consilience.errors import BusyError, ConsilienceError, IndexUnusableError, StorageError
+from consilience.files import write_atomically
 from consilience.model import Entry, Value
 from consilience.plan import statistics as measured
 from consilience.plan.reader import Reader
 from consilience.progress import NO_PROGRESS, Progress
-from consilience.protocol import MemoryType
+from consilience.protocol import Digest, MemoryType, format_digest, parse_digest
 from consilience.store import Store, View
 
 if TYPE_CHECKING:
@@ -32,11 +36,19 @@ EMBED_COMMIT_SECONDS = 10.0
 LEXICAL_CHUNK = 20_000
 MEASURE_AGAIN = 0.2
 SMALL_BRAIN = 20
+MADE_FROM = "made-from.json"
+KEPT = "vectors-kept"
+"""Vectors whose ordinals count no more: found by the hash of their text until the next embedding is done."""
+
+FOREIGN = (
+    "what is derived here was made from blocks that this brain does not hold (was brain.db restored?): "
+    "not consulted; run `index`"
+)
 
 Index = TypeVar("Index")
 
 
-class IndexReport(Value, frozen=True, kw_only=True):
+class CaughtUp(Value, frozen=True, kw_only=True):
     """What catching up did. `embedded` texts went through the model, `reused` had a vector already, `unembedded`
     blocks still have none. `note` says why something was left undone."""
 
@@ -48,6 +60,12 @@ class IndexReport(Value, frozen=True, kw_only=True):
     interrupted: bool = False
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
+
+
+class MadeFrom(Value, frozen=True, kw_only=True):
+    """The last snapshot that anything in derived/ was made from (docs/decisions/0103)."""
+
+    snapshot: str
 
 
 class Derived:
@@ -73,8 +91,19 @@ class Derived:
 
     # --- for a question -----------------------------------------------------------------------------------------
 
-    def reader(self, name: str, view: View) -> Reader:
+    def made_from(self) -> Digest | None:
+        """The snapshot that derived/ goes back to; None where nothing says so. Ask before pinning a view: what is
+        caught up later may be of a later snapshot than the view's."""
+        try:
+            held = msgspec.json.decode((self.folder / MADE_FROM).read_bytes(), type=MadeFrom)
+            return parse_digest(held.snapshot)
+        except (OSError, msgspec.DecodeError, ConsilienceError):
+            return None
+
+    def reader(self, name: str, view: View, made_from: Digest | None = None) -> Reader:
         """The indices as they are now, for one question; what cannot be used is left out and named."""
+        if made_from is not None and not view.has_snapshot(made_from):
+            return Reader(name=name, view=view, notes=(FOREIGN,))
         notes: list[str] = []
         with self._lock:
             self._lexical = self._fresh(self._lexical, self._open_lexical, notes)
@@ -165,7 +194,7 @@ class Derived:
 
     def catch_up(
         self, store: Store, name: str, *, progress: Progress = NO_PROGRESS, embed: bool, rebuild: bool
-    ) -> IndexReport:
+    ) -> CaughtUp:
         """Lexical index and facets first, then vectors, then statistics where the brain outgrew them."""
         started = time.monotonic()
         notes: list[str] = []
@@ -173,6 +202,7 @@ class Derived:
         interrupted = False
         if rebuild:
             self._forget()
+        self._claim(store)
         try:
             done.indexed = self._index_words(store, progress, notes)
             if embed:
@@ -184,11 +214,34 @@ class Derived:
             progress.close()
         with store.view() as view:
             unembedded = self._unembedded(view)
-        return IndexReport(
+        return CaughtUp(
             indexed=done.indexed, embedded=done.embedded, reused=done.reused, unembedded=unembedded,
             measured=done.measured,
             interrupted=interrupted, notes=tuple(notes), seconds=time.monotonic() - started,
         )  # fmt: skip
+
+    def _claim(self, store: Store) -> None:
+        """Write down what the next steps make derived/ from; clear it first if it was made from something else."""
+        made_from = self.made_from()
+        with store.view() as view:
+            head = view.snapshot.digest if view.snapshot is not None else None
+            if made_from is not None and not view.has_snapshot(made_from):
+                self._forget()
+                self._set_vectors_aside()
+        if head is not None and head != made_from:
+            document = msgspec.json.encode(MadeFrom(snapshot=format_digest(head)))
+            write_atomically(self.folder / MADE_FROM, document)
+
+    def _set_vectors_aside(self) -> None:
+        vectors = self.folder / "vectors"
+        try:
+            if vectors.exists():
+                shutil.rmtree(self.folder / KEPT, ignore_errors=True)
+                vectors.rename(self.folder / KEPT)
+        except OSError as error:
+            raise StorageError(
+                f"cannot move {vectors}: {error.strerror}", hint="delete that folder by hand"
+            ) from error
 
     def _forget(self) -> None:
         self.close()
@@ -255,9 +308,16 @@ class Derived:
             return
         from consilience.index.vectors import VectorIndex
 
+        kept = self.folder / KEPT
         try:
-            with VectorIndex.open_for_write(self.folder / "vectors", embedder.tag, embedder.dims) as writer:
-                _Embedding(store, embedder, writer, progress, done).run()
+            with contextlib.ExitStack() as stack:
+                writers = [
+                    stack.enter_context(VectorIndex.open_for_write(folder, embedder.tag, embedder.dims))
+                    for folder in (self.folder / "vectors", kept)
+                    if folder is not kept or kept.is_dir()
+                ]
+                _Embedding(store, embedder, writers, progress, done).run()
+            shutil.rmtree(kept, ignore_errors=True)
         except BusyError as error:
             notes.append(f"not embedded now: {error.message}")
 
@@ -302,12 +362,14 @@ class _Done:
 
 
 class _Embedding:
-    """Embedding what has no vector yet, in ordinal order, committing as it goes."""
+    """Embedding what has no vector yet, in ordinal order, committing as it goes. The first writer is the one written
+    to; the others are only asked for vectors that they know."""
 
     def __init__(
-        self, store: Store, embedder: Embedder, writer: VectorWriter, progress: Progress, done: _Done
+        self, store: Store, embedder: Embedder, writers: list[VectorWriter], progress: Progress, done: _Done
     ) -> None:
-        self._store, self._embedder, self._writer, self._progress = store, embedder, writer, progress
+        self._store, self._embedder, self._progress = store, embedder, progress
+        self._writer, *self._others = writers
         self._done = done
         self._committed_at = time.monotonic()
 
@@ -352,6 +414,10 @@ class _Embedding:
         texts = [embedded_text(e) for e in chunk]
         hashes = [text_hash(t) for t in texts]
         known, vectors = self._writer.reuse(hashes)
+        for other in self._others:
+            also, theirs = other.reuse(hashes)
+            vectors[also & ~known] = theirs[also & ~known]
+            known |= also
         missing = np.flatnonzero(~known)
         if len(missing):
             vectors[missing] = self._embedder.embed([texts[i] for i in missing], role="passage")

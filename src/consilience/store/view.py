@@ -43,6 +43,11 @@ class View(LineageReads):
     def max_n(self) -> int:
         return self.snapshot.max_n if self.snapshot else 0
 
+    def has_snapshot(self, digest: Digest) -> bool:
+        """Whether this snapshot, or one before it in this brain, has that digest."""
+        sql = "SELECT 1 FROM snapshots WHERE digest = ? AND seq <= ?"
+        return self._db.row(sql, (digest, self._seq)) is not None
+
     def modules(self) -> tuple[ModuleState, ...]:
         return self._modules
 
