@@ -9,7 +9,7 @@ import pytest
 from consilience.cli import render_explain, render_search, render_work
 from consilience.cli.progress import LineProgress, TerminalProgress
 from consilience.cli.terminal import Terminal, columns
-from consilience.derived import IndexReport as DerivedReport
+from consilience.derived import CaughtUp
 from consilience.ingest.report import IngestReport, Passed
 from consilience.model import (
     Bundle,
@@ -242,7 +242,7 @@ class TestWork:
 
     def test_an_index_that_was_stopped_is_not_up_to_date(self) -> None:
         for interrupted, said in ((False, "b: up to date; 1.0 s"), (True, "b: stopped; 1.0 s")):
-            report = DerivedReport(interrupted=interrupted, unembedded=3, seconds=1.0)
+            report = CaughtUp(interrupted=interrupted, unembedded=3, seconds=1.0)
             assert next(iter(render_work.index("b", report, Terminal()))) == said
 
     @pytest.mark.parametrize(

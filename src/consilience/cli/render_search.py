@@ -129,14 +129,14 @@ def _summary(
 ) -> Iterator[str]:
     """How many matches, whether there is more, what the floor held back: read it before saying "it has
     none"."""
-    if of is not None and count:
+    if of is not None and (count or truncated):
         said = [f"in {count} of {of} match{'' if of == 1 else 'es'}"]
     else:
         said = [f"{count} match{'' if count == 1 else 'es'}" if count else "no match"]
     if truncated:
         said.append("more (--limit)" if count >= limit or of is not None else "there may be more")
     if withheld:
-        why = " as no nearer than chance" if not count else ""
+        why = " as no nearer than chance" if not count and not truncated else ""
         said.append(f"{withheld:,} withheld{why} (--no-floor)")
     yield from _hanging(f"{clean(brain)}: {'; '.join(said)}", terminal)
 

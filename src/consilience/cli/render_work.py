@@ -9,7 +9,7 @@ from consilience.cli.terminal import Terminal, clean, fit, wrap
 from consilience.model import Value
 
 if TYPE_CHECKING:
-    from consilience.derived import IndexReport
+    from consilience.derived import CaughtUp
     from consilience.ingest.report import IngestReport, Passed
 
 NAMED = 3
@@ -48,7 +48,7 @@ class IngestDocument(Value, frozen=True, kw_only=True):
 
 
 class IndexDocument(Value, frozen=True, kw_only=True):
-    """`data` of `index`; see `IndexReport`."""
+    """`data` of `index`; see `CaughtUp`."""
 
     brain: str
     indexed: int
@@ -86,7 +86,7 @@ def ingest_document(brain: str, actor: str, report: IngestReport) -> IngestDocum
     )
 
 
-def index_document(brain: str, report: IndexReport) -> IndexDocument:
+def index_document(brain: str, report: CaughtUp) -> IndexDocument:
     return IndexDocument(
         brain=brain,
         indexed=report.indexed,
@@ -133,7 +133,7 @@ def ingest(brain: str, actor: str, report: IngestReport, terminal: Terminal) -> 
         yield from _indented(f"no longer there, kept all the same: {some}{more}", terminal)
 
 
-def index(brain: str, report: IndexReport, terminal: Terminal) -> Iterator[str]:
+def index(brain: str, report: CaughtUp, terminal: Terminal) -> Iterator[str]:
     """What catching up did."""
     did = report.indexed or report.embedded or report.reused or report.measured
     name = terminal.style(brain, "bold")
