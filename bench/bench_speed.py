@@ -126,23 +126,31 @@ def warm(project: Project, sizes: dict[str, int], repeat: int) -> None:
             f"{ratio:.2f}x of model + tantivy + scan = {parts} (at most 3x)",
         )
         brain.close()
-    if len(sizes) < 2:
-        return
+    if len(sizes) > 1:
+        beside_members(project, sizes, repeat)
+
+
+def beside_members(project: Project, sizes: dict[str, int], repeat: int) -> None:
+    """The compound and each member alone, in turn, so that other work on the machine meets both."""
     team = project.compound(all=True)
-    team.search("warm up the engines", fuse=True)
-    for fuse in (False, True):
-        together = statistics.fmean(
-            milliseconds(lambda q=q, f=fuse: team.search(fresh(q), fuse=f), repeat)  # type: ignore[misc]
-            for q in QUESTIONS
-        )
-        slowest = max(per_brain.values())
-        label = "fused" if fuse else "grouped"
-        ratio = together / slowest
-        row(
-            f"compound of {len(sizes)}, {label}",
-            f"{together:.1f} ms",
-            f"{ratio:.2f}x of its slowest (at most 1.8x)",
-        )
+    brains = [project.brain(name) for name in sizes]
+    for asked in (team, *brains):
+        asked.search(Query(text="warm up the engines"))
+    for fuse, label in ((False, "grouped"), (True, "fused")):
+        ratios, times = [], []
+        for question in QUESTIONS * max(1, repeat // 2):
+            slowest = max(
+                milliseconds(lambda b=b, q=question: b.search(Query(text=fresh(q))), 1)  # type: ignore[misc]
+                for b in brains
+            )
+            times.append(
+                milliseconds(lambda q=question, f=fuse: team.search(fresh(q), fuse=f), 1)  # type: ignore[misc]
+            )
+            ratios.append(times[-1] / slowest)
+        ratio = f"{statistics.median(ratios):.2f}x of its slowest member (at most 1.8x)"
+        row(f"compound of {len(sizes)}, {label}", f"{statistics.median(times):.1f} ms", ratio)
+    for brain in brains:
+        brain.close()
 
 
 def opening(project: Project, sizes: dict[str, int], repeat: int) -> None:
