@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -79,6 +80,17 @@ def test_a_second_writer_that_waits_long_enough_writes(own_farm: Product, held: 
     done = Product.checked(Done(child.returncode, out, err.decode()))
     assert done.status == 0 and "1 taken" in done.text
     own_farm.verified("west")
+
+
+@pytest.mark.usefixtures("held")
+def test_ctrl_c_while_waiting(own_farm: Product) -> None:
+    own_farm.write("in/mule.md", "# Mule\n\nThe mule sleeps in the barn.\n")
+    child = own_farm.started("ingest", "in", "--brain", "west")
+    assert child.stderr is not None
+    assert b"waiting" in child.stderr.readline()
+    child.send_signal(signal.SIGINT)
+    _, err = child.communicate(timeout=300)
+    assert child.returncode == 130 and err.startswith(b"error: interrupted: what was committed is kept")
 
 
 @pytest.mark.usefixtures("impatient")

@@ -102,6 +102,26 @@ def test_c17_what_an_index_cut_by_its_own_k_is_said(own_farm: Product) -> None:
     assert own_farm.search("west", "ferry number", "--no-floor", "-n", "9")["truncated"] is True
 
 
+def test_c17_a_list_of_which_a_filter_left_nothing_is_not_complete(
+    own_farm: Product, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All candidates of the index come from other files, and what is beyond its k was never looked at."""
+    from consilience.plan import answer
+
+    many = "\n\n".join(f"The ferry number {i} carries goats to the island." for i in range(400))
+    own_farm.write("sources/many.md", f"# Ferries\n\n{many}\n")
+    own_farm.write(
+        "sources/few.md", "# Strike\n\nOn a day of the strike a ferry drifted past the old island, empty.\n"
+    )
+    own_farm.ingest("sources/many.md", "sources/few.md", "--brain", "west")
+    (own_farm.brain("west") / "derived" / "facets.db").unlink()
+    ask = ("ferry number", "--no-floor", "--source", "sources/few.md")
+    assert own_farm.search("west", *ask)["count"] == 1
+    monkeypatch.setattr(answer, "MOST_ROUNDS", 1)
+    cut = own_farm.search("west", *ask)
+    assert (cut["count"], cut["truncated"]) == (0, True)
+
+
 def test_c17_what_the_floor_held_back_is_withheld_and_no_truncation(farm: Product) -> None:
     data = farm.search("north", QUESTION, "-n", "100")
     assert data["count"] >= PARAGRAPHS and data["withheld"] > 0 and data["truncated"] is False

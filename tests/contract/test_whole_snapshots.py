@@ -6,6 +6,7 @@ import json
 import subprocess
 from typing import Any
 
+import pytest
 from product import Product
 
 PASSAGES = 12
@@ -95,3 +96,37 @@ def test_two_readers_beside_an_ingest(own_farm: Product) -> None:
     assert len(found) > FILES // 2
     assert {size % PASSAGES for size in sizes} == {min(sizes) % PASSAGES}
     own_farm.verified("west")
+
+
+@pytest.mark.parametrize("moment", ["made_from", "reader"])
+def test_a_commit_while_a_question_begins(
+    own_farm: Product, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    """Before or after the view is pinned, but before the indices are opened, another process commits and indexes."""
+    from consilience.derived import Derived
+
+    whole = getattr(Derived, moment)
+    for i in range(2):
+        text = "\n\n".join(f"Wagon {n} of train {i} carries salt." for n in range(PASSAGES))
+        own_farm.write(f"in/{i:02}.md", f"# Train {i}\n\n{text}\n")
+    own_farm.ingest("in/00.md", "--brain", "west")
+    ask = ("--no-floor", "-n", "1000", "--source", "in", "wagon")
+    before = own_farm.search("west", *ask)
+    committed = []
+
+    def beside(*args: Any, **named: Any) -> Any:
+        if not committed:
+            committed.append(
+                own_farm.process("ingest", "in/01.md", "--brain", "west", "--json").data["taken"]
+            )
+        return whole(*args, **named)
+
+    monkeypatch.setattr(Derived, moment, beside)
+    done = own_farm.csl("search", "--brain", "west", *ask, "--json")
+    assert committed == [1] and done.json["warnings"] == []
+    after = own_farm.search("west", *ask)
+    assert (before["count"], after["count"]) == (PASSAGES, 2 * PASSAGES)
+    expected = before if moment == "reader" else after
+    for field in ("snapshot", "verified_against", "count"):
+        assert done.data[field] == expected[field]
+    assert {m["block_id"] for m in done.data["matches"]} == {m["block_id"] for m in expected["matches"]}
