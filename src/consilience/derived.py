@@ -17,11 +17,11 @@ import msgspec
 from consilience.embed import Embedder, EmbedderSpec, available, shared_embedder
 from consilience.errors import BusyError, ConsilienceError, IndexUnusableError, StorageError
 from consilience.files import write_atomically
-from consilience.model import Entry, Value
+from consilience.model import SEARCHED_BY_DEFAULT, Entry, Value
 from consilience.plan import statistics as measured
 from consilience.plan.reader import Reader
 from consilience.progress import NO_PROGRESS, Progress
-from consilience.protocol import Digest, MemoryType, format_digest, parse_digest
+from consilience.protocol import Digest, format_digest, parse_digest
 from consilience.store import Store, View
 
 if TYPE_CHECKING:
@@ -438,5 +438,4 @@ def _late_origins(view: View, facets: FacetWriter, after: int) -> None:
 
 
 def _embeddable(view: View, after: int) -> Iterator[int]:
-    wanted = (MemoryType.EPISODIC, MemoryType.SEMANTIC, MemoryType.PROCEDURAL)
-    return (b.n for b in view.scan(wanted, after=after) if b.data is not None)
+    return (b.n for b in view.scan(SEARCHED_BY_DEFAULT, after=after) if b.data is not None)

@@ -16,8 +16,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from consilience.errors import ConsilienceError
-
-RRF_K = 60
+from consilience.model import RRF_K
 
 Key = TypeVar("Key", str, int)
 

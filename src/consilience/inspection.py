@@ -9,6 +9,7 @@ import msgspec
 
 from consilience.errors import BlockNotFoundError, UsageError
 from consilience.model import Source, Value, cite
+from consilience.plan.measure import measured_blocks
 from consilience.plan.reader import Reader
 from consilience.protocol import (
     Canonical,
@@ -250,7 +251,7 @@ def brain_status(reader: Reader, path: Path) -> BrainStatus:
         )
         for m in view.modules()
     )
-    searched = sum(m.count for m in modules if m.module not in (MemoryType.PROVENANCE, MemoryType.CANONICAL))
+    searched = measured_blocks(view)
     behind = searched if reader.lexical is None else max(0, view.max_n - reader.lexical.watermark)
     vectors = reader.vectors.count if reader.vectors is not None else 0
     unembedded = max(0, searched - vectors) if reader.wants_vectors else 0

@@ -22,6 +22,10 @@ SEARCHED_BY_DEFAULT: tuple[MemoryType, ...] = (
 """Modules that a question reaches when it names none; canonical blocks are files, asked for with `--module`."""
 
 
+RRF_K = 60
+"""Reciprocal rank fusion adds 1/(60 + rank): Cormack, Clarke and Buettcher, SIGIR 2009."""
+
+
 class Value(msgspec.Struct, frozen=True, kw_only=True):
     """Base of the frozen records below."""
 

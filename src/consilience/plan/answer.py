@@ -13,7 +13,7 @@ from consilience.model import SEARCHED_BY_DEFAULT, Bundle, ModuleRoot, Query
 from consilience.plan import candidates, features, planner
 from consilience.plan.candidates import Ran, Working
 from consilience.plan.floor import FLOOR, Features, strength
-from consilience.plan.intent import Asked, Intent, understand
+from consilience.plan.intent import Intent, understand
 from consilience.plan.matches import verified
 from consilience.plan.rank import fuse_generators, lexical_weight
 from consilience.plan.reader import Reader
@@ -41,8 +41,7 @@ class Candidate:
 class Outcome:
     """Everything that answering one question came to know; a bundle and an explanation are two views of it."""
 
-    query: Query
-    asked: Asked
+    work: Working
     chosen: planner.Chosen
     ran: tuple[Ran, ...]
     bundle: Bundle
@@ -221,8 +220,7 @@ def _conclude(
         dropped=tuple(dropped),
     )
     return Outcome(
-        query=query,
-        asked=work.asked,
+        work=work,
         chosen=chosen,
         ran=tuple(ran),
         bundle=bundle,

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from consilience.model import SEARCHED_BY_DEFAULT, Entry, Filters, Hit, Hits, Query
 from consilience.plan.entries import entries_after, entries_of
 from consilience.plan.intent import Asked
@@ -53,7 +51,6 @@ class Working:
     tail: list[Entry] | None = None
     warnings: list[str] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
-    embed_us: float = 0.0
 
     @property
     def filtered(self) -> bool:
@@ -105,9 +102,7 @@ def question_vector(work: Working) -> NDArray[np.float32]:
     """The question in the brain's own model, embedded once."""
     if work.question_vector is None:
         assert work.reader.embedder is not None
-        started = time.perf_counter()
         work.question_vector = work.reader.embedder().embed([work.query.text], role="query")[0]
-        work.embed_us = (time.perf_counter() - started) * 1e6
     return work.question_vector
 
 
@@ -225,8 +220,3 @@ def _scan(work: Working, k: int) -> Hits:
 def merge_hits(parts: Sequence[Hits]) -> set[int]:
     """Every candidate of several lists."""
     return {h.n for part in parts for h in part.hits}
-
-
-def deeper(step: Step, factor: int) -> Step:
-    """The same step, asked for more."""
-    return msgspec.structs.replace(step, k=step.k * factor)

@@ -20,8 +20,7 @@ def explain(reader: Reader, query: Query, *, analyze: bool) -> Explanation:
     check(query)
     if analyze:
         outcome = answer(reader, query)
-        work, _ = begin(reader, query)
-        return _explanation(work, outcome.chosen, outcome)
+        return _explanation(outcome.work, outcome.chosen, outcome)
     work, chosen = begin(reader, query)
     return _explanation(work, chosen, None)
 

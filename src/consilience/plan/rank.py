@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from consilience.model import Value
-
-RRF_K = 60
-"""Cormack, Clarke and Buettcher, SIGIR 2009."""
+from consilience.model import RRF_K, Value
 
 ROLE_FACTOR: Mapping[str, float] = {
     "prose": 1.0,
