@@ -198,6 +198,24 @@ class BlockReads:
         """Those of the ordinals that are members at this snapshot."""
         return self._select("SELECT n FROM blocks b WHERE n IN ({}) AND " + self._member("b"), ns)
 
+    def member_ordinals(self, memory_types: Collection[MemoryType]) -> list[int]:
+        """The ordinals of all members of these modules, ascending."""
+        codes = ",".join(str(CODE[m]) for m in memory_types)
+        sql = f"SELECT n FROM blocks b INDEXED BY block_id WHERE type IN ({codes}) AND {self._member('b')}"
+        return sorted(row[0] for row in self._db.rows(sql))
+
+    def gone_since(self, memory_types: Collection[MemoryType]) -> list[int]:
+        """Members at this snapshot that have left it since, ascending, whether they came back or not."""
+        if self._at_head:
+            return []
+        codes = ",".join(str(CODE[m]) for m in memory_types)
+        sql = (
+            f"SELECT n FROM blocks b WHERE departed > ? AND type IN ({codes}) AND {self._member('b')}"
+            f" UNION SELECT n FROM blocks b WHERE n IN (SELECT n FROM earlier WHERE departed > ?)"
+            f" AND type IN ({codes}) AND {self._member('b')} ORDER BY 1"
+        )
+        return [row[0] for row in self._db.rows(sql, (self._seq, self._seq))]
+
     def _select(self, sql: str, ns: Iterable[int]) -> set[int]:
         found: set[int] = set()
         for part in chunks(ns):

@@ -12,6 +12,7 @@ from consilience.protocol import Digest, MemoryType, format_digest
 from consilience.protocol import snapshot as snapshots
 from consilience.store.connection import Closed, Connection
 from consilience.store.lineage import LineageReads
+from consilience.store.pruned import pruned_snapshot
 from consilience.store.reads import read_snapshots
 from consilience.store.values import ModuleState, SnapshotInfo
 
@@ -34,7 +35,8 @@ class View(LineageReads):
         found = head if at is None else read_snapshots(connection, "WHERE digest = ?", (at,))
         if at is not None and not found:
             raise NotFoundError(
-                f"no snapshot {format_digest(at)} in {connection.path.parent}", hint="see `consilience log`"
+                f"no snapshot {format_digest(at)} in {connection.path.parent}",
+                hint="`history` lists those that are here",
             )
         self.snapshot: SnapshotInfo | None = found[0] if found else None
         super().__init__(connection, self.snapshot.seq if self.snapshot else 0, at_head=found == head)
@@ -44,9 +46,24 @@ class View(LineageReads):
         return self.snapshot.max_n if self.snapshot else 0
 
     def has_snapshot(self, digest: Digest) -> bool:
-        """Whether this snapshot, or one before it in this brain, has that digest."""
+        """Whether this snapshot, or one before it in this brain, pruned or not, has that digest."""
         sql = "SELECT 1 FROM snapshots WHERE digest = ? AND seq <= ?"
-        return self._db.row(sql, (digest, self._seq)) is not None
+        if self._db.row(sql, (digest, self._seq)) is not None:
+            return True
+        return pruned_snapshot(self._db, digest.hex()) is not None
+
+    @property
+    def is_head(self) -> bool:
+        """Whether no later snapshot was there when this one was pinned."""
+        return self._at_head
+
+    def snapshot_count(self) -> int:
+        """Snapshots that are here, up to this one."""
+        return int(self._db.rows("SELECT count(*) FROM snapshots WHERE seq <= ?", (self._seq,))[0][0])
+
+    def snapshots_after(self) -> int:
+        """Snapshots that were made since this one."""
+        return int(self._db.rows("SELECT count(*) FROM snapshots WHERE seq > ?", (self._seq,))[0][0])
 
     def modules(self) -> tuple[ModuleState, ...]:
         return self._modules
