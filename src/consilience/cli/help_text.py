@@ -15,6 +15,10 @@ Fill:
   ingest    Take files and folders into a brain
   index     Bring a brain's indices up to date
 
+Keep:
+  retain    Hide, drop or destroy what a brain holds, by a rule and with a
+            record
+
 Ask:
   search    Search one brain
   explain   Show why a brain answers as it does
@@ -262,6 +266,231 @@ Global options:
 Examples:
   csl index --brain algebra
   csl index --rebuild
+""",
+    "retain": """\
+Usage: csl retain [OPTIONS] COMMAND [ARGS]...
+
+  What leaves a brain leaves by a rule, and leaves a record that says who,
+  when and why.
+
+Commands:
+  plan       Show what a drop or a redaction would do
+  drop       End the membership of blocks and of what came only from them
+  supersede  Say that a block took another's place
+  demote     Hide blocks without a successor
+  restore    Show superseded or demoted blocks again
+  redact     Destroy the bytes of blocks, which stay members
+  readmit    Let redacted bytes in again
+
+Options:
+  -h, --help  Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Learn more:
+  csl retain COMMAND --help
+""",
+    "retain plan": """\
+Usage: csl retain plan [OPTIONS] WHAT ID...
+
+  Show what would go, what would go with it, what stays and why. Nothing is
+  changed.
+
+  The last line is the plan's name, which `csl retain drop` and `redact` take
+  with --plan.
+
+Arguments:
+  WHAT   `drop` or `redact`.
+  ID...  sha256:... or its first four hex digits or more; several may be
+         named.
+
+Options:
+  -h, --help  Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Examples:
+  csl retain plan drop 3f2a9c01d2e4
+  csl retain plan redact 3f2a9c01d2e4 77b0c1d2
+""",
+    "retain drop": """\
+Usage: csl retain drop [OPTIONS] ID...
+
+  Take blocks out of a brain, and what was derived only from them. The bytes
+  stay as long as a retained snapshot names them.
+
+Arguments:
+  ID...  sha256:... or its first four hex digits or more; several may be
+         named.
+
+Options:
+  --reason TEXT  Why. It stands in the record for ever, so no secret belongs
+                 into it.  [required]
+  --plan PLAN    The plan to carry out, as `csl retain plan` printed it;
+                 refused if it no longer fits.
+  --yes          Carry it out without a plan seen before.
+  -h, --help     Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Examples:
+  csl retain drop 3f2a9c01d2e4 --reason 'wrong edition' --plan 0a1b2c3d4e5f-77aa00bb11cc22dd
+  csl retain drop 3f2a9c01d2e4 --reason 'wrong edition' --yes
+""",
+    "retain supersede": """\
+Usage: csl retain supersede [OPTIONS] OLD
+
+  Hide a block behind its successor. Nothing is removed; `--include-
+  superseded` shows it.
+
+Arguments:
+  OLD  The block that is hidden from now on.
+
+Options:
+  --by NEW       The block that took its place.  [required]
+  --reason TEXT  Why. It stands in the record for ever, so no secret belongs
+                 into it.
+  -h, --help     Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Examples:
+  csl retain supersede 3f2a9c01d2e4 --by 77b0c1d2 --reason 'second edition'
+""",
+    "retain demote": """\
+Usage: csl retain demote [OPTIONS] ID...
+
+  Show blocks no longer by default. Nothing is removed; `csl retain restore`
+  shows them again.
+
+Arguments:
+  ID...  sha256:... or its first four hex digits or more; several may be
+         named.
+
+Options:
+  --reason TEXT  Why. It stands in the record for ever, so no secret belongs
+                 into it.
+  -h, --help     Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Examples:
+  csl retain demote 3f2a9c01d2e4 --reason 'boilerplate'
+""",
+    "retain restore": """\
+Usage: csl retain restore [OPTIONS] ID...
+
+  Show again what was superseded or demoted: the latest word about a block
+  counts.
+
+Arguments:
+  ID...  sha256:... or its first four hex digits or more; several may be
+         named.
+
+Options:
+  -h, --help  Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Examples:
+  csl retain restore 3f2a9c01d2e4
+""",
+    "retain redact": """\
+Usage: csl retain redact [OPTIONS] ID...
+
+  Destroy the bytes of blocks everywhere in the brain, originals that hold
+  them included.
+
+  The blocks stay members: they count, they prove, and read as not resolvable.
+  It cannot be undone.
+
+Arguments:
+  ID...  sha256:... or its first four hex digits or more; several may be
+         named.
+
+Options:
+  --reason TEXT  Why. It stands in the record for ever, so no secret belongs
+                 into it.  [required]
+  --plan PLAN    The plan to carry out, as `csl retain plan` printed it;
+                 refused if it no longer fits.
+  --yes          Carry it out without a plan seen before.
+  -h, --help     Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Examples:
+  csl retain redact 3f2a9c01d2e4 --reason 'asked by the person' --plan 0a1b2c3d4e5f-77aa00bb11cc22dd
+""",
+    "retain readmit": """\
+Usage: csl retain readmit [OPTIONS] ID...
+
+  Lift the refusal that a redaction left, for these blocks and the originals
+  that went with them.
+
+  The bytes are not here; the next `csl ingest` of a file that holds them
+  brings them back.
+
+Arguments:
+  ID...  sha256:... or its first four hex digits or more; several may be
+         named.
+
+Options:
+  --reason TEXT  Why. It stands in the record for ever, so no secret belongs
+                 into it.  [required]
+  -h, --help     Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Examples:
+  csl retain readmit 3f2a9c01d2e4 --reason 'consent given'
 """,
     "search": """\
 Usage: csl search [OPTIONS] TEXT...

@@ -47,6 +47,22 @@ COMPOUND = Branch(
     },
 )
 
+RETAIN = Branch(
+    "Hide, drop or destroy what a brain holds, by a rule and with a record",
+    "What leaves a brain leaves by a rule, and leaves a record that says who, when and why.",
+    {
+        "plan": Leaf(f"{_COMMANDS}.retain", "plan", "Show what a drop or a redaction would do"),
+        "drop": Leaf(
+            f"{_COMMANDS}.retain", "drop", "End the membership of blocks and of what came only from them"
+        ),
+        "supersede": Leaf(f"{_COMMANDS}.retain", "supersede", "Say that a block took another's place"),
+        "demote": Leaf(f"{_COMMANDS}.retain", "demote", "Hide blocks without a successor"),
+        "restore": Leaf(f"{_COMMANDS}.retain", "restore", "Show superseded or demoted blocks again"),
+        "redact": Leaf(f"{_COMMANDS}.retain", "redact", "Destroy the bytes of blocks, which stay members"),
+        "readmit": Leaf(f"{_COMMANDS}.retain", "readmit", "Let redacted bytes in again"),
+    },
+)
+
 SECTIONS: dict[str, dict[str, Leaf | Branch]] = {
     "Set up": {
         "project": PROJECT,
@@ -55,6 +71,9 @@ SECTIONS: dict[str, dict[str, Leaf | Branch]] = {
     "Fill": {
         "ingest": Leaf(f"{_COMMANDS}.ingest", "ingest", "Take files and folders into a brain"),
         "index": Leaf(f"{_COMMANDS}.ingest", "index", "Bring a brain's indices up to date"),
+    },
+    "Keep": {
+        "retain": RETAIN,
     },
     "Ask": {
         "search": Leaf(f"{_COMMANDS}.search", "search", "Search one brain"),
