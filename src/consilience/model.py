@@ -13,6 +13,7 @@ import msgspec
 
 from consilience.errors import ConsilienceError
 from consilience.protocol import MemoryType
+from consilience.protocol.citation import encode_brain
 
 SEARCHED_BY_DEFAULT: tuple[MemoryType, ...] = (
     MemoryType.SEMANTIC,
@@ -397,8 +398,11 @@ class CompoundExplanation(Value, frozen=True, kw_only=True):
 
 
 def cite(brain: str, module: MemoryType, block_id: str, root: str) -> str:
-    """`csl:brain/module/sha256:<block>@sha256:<root>`: block and brain, and the root it was verified against."""
-    return f"csl:{brain}/{module.value}/{block_id}@{root}"
+    """`csl:brain/module/sha256:<block>@sha256:<root>`: block and brain, and the root it was verified against.
+
+    The grammar is in `protocol.citation`. Raises ValidationError for a brain's name that has no UTF-8 form.
+    """
+    return f"csl:{encode_brain(brain)}/{module.value}/{block_id}@{root}"
 
 
 def two_decimals(value: float) -> str:

@@ -33,6 +33,7 @@ __all__ = [
     "check_sorted",
     "leaf_hashes",
     "prove",
+    "prove_many",
     "root",
     "root_of_leaves",
     "verify_inclusion",
@@ -132,20 +133,29 @@ def prove(sorted_ids: Sequence[bytes], block_id: bytes) -> Proof:
 
     Raises BlockNotFoundError where the id is not among them, ValidationError where they are not ascending.
     """
+    return prove_many(sorted_ids, [block_id])[0]
+
+
+def prove_many(sorted_ids: Sequence[bytes], block_ids: Sequence[bytes]) -> list[Proof]:
+    """The inclusion proofs of several ids, for the price of one root and log n steps each. Raises as `prove`."""
     check_sorted(sorted_ids)
-    index = bisect_left(sorted_ids, block_id)
-    if index == len(sorted_ids) or sorted_ids[index] != block_id:
-        raise BlockNotFoundError(f"no block sha256:{block_id.hex()} among these {len(sorted_ids)} members")
-    path: list[Digest] = []
-    level, at = leaf_hashes(sorted_ids), index
+    indices = [bisect_left(sorted_ids, block_id) for block_id in block_ids]
+    for block_id, index in zip(block_ids, indices, strict=True):
+        if index == len(sorted_ids) or sorted_ids[index] != block_id:
+            raise BlockNotFoundError(
+                f"no block sha256:{block_id.hex()} among these {len(sorted_ids)} members"
+            )
+    paths: list[list[Digest]] = [[] for _ in indices]
+    level, at = leaf_hashes(sorted_ids), list(indices)
     while len(level) > 1:
-        sibling = at ^ 1
-        if sibling < len(level):
-            path.append(Digest(level[sibling]))
-        level, at = _parents(level), at >> 1
-    return Proof(
-        block_id=Digest(block_id), leaf_index=index, tree_size=len(sorted_ids), audit_path=tuple(path)
-    )
+        for path, position in zip(paths, at, strict=True):
+            if position ^ 1 < len(level):
+                path.append(Digest(level[position ^ 1]))
+        level, at = _parents(level), [position >> 1 for position in at]
+    return [
+        Proof(block_id=Digest(block_id), leaf_index=index, tree_size=len(sorted_ids), audit_path=tuple(path))
+        for block_id, index, path in zip(block_ids, indices, paths, strict=True)
+    ]
 
 
 def verify_inclusion(proof: Proof, root: bytes) -> bool:
