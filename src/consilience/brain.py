@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -14,10 +14,11 @@ from consilience.embed import EmbedderSpec
 from consilience.errors import ConsilienceError
 from consilience.model import Bundle, Explanation, Query
 from consilience.progress import NO_PROGRESS, Progress
-from consilience.protocol import Actor
+from consilience.protocol import Actor, Digest, MemoryType
 from consilience.store import Store
 
 if TYPE_CHECKING:
+    from consilience.history import DiffReport, HistoryReport
     from consilience.ingest.report import IngestReport
     from consilience.inspection import BlockReport, BrainStatus, ProofReport
     from consilience.plan.reader import Reader
@@ -89,25 +90,53 @@ class Brain:
     # --- asking -------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def reader(self) -> Iterator[Reader]:
-        """This brain at its head snapshot with the indices it has, pinned until the block ends."""
+    def reader(self, at: Digest | None = None) -> Iterator[Reader]:
+        """This brain at its head, or at the snapshot `at`, with the indices it has, pinned until the block ends.
+
+        Raises NotFoundError where there is no such snapshot.
+        """
         made_from = self._derived.made_from()
-        with self._store.view() as view:
+        with self._store.view(at) as view:
             yield self._derived.reader(self.name, view, made_from)
 
-    def search(self, query: Query) -> Bundle:
-        """Ask the brain. Raises QueryError for a question that cannot be asked."""
+    def search(self, query: Query, *, at: Digest | None = None) -> Bundle:
+        """Ask the brain, as it is or as it was at a snapshot. Raises QueryError for a question that cannot be asked."""
         from consilience.plan.answer import answer
 
-        with self.reader() as reader:
+        with self.reader(at) as reader:
             return answer(reader, query).bundle
 
-    def explain(self, query: Query, *, analyze: bool = False) -> Explanation:
+    def explain(self, query: Query, *, analyze: bool = False, at: Digest | None = None) -> Explanation:
         """Why the brain would answer as it does; with `analyze`, what was measured beside what was estimated."""
         from consilience.plan.explain import explain
 
-        with self.reader() as reader:
+        with self.reader(at) as reader:
             return explain(reader, query, analyze=analyze)
+
+    # --- history ------------------------------------------------------------------------------------------------
+
+    def snapshot(self, text: str, others: Iterable[tuple[str, Path]] = ()) -> Digest:
+        """The snapshot that a text names; `others` are brains it may be mistaken for: `history.resolve_snapshot`."""
+        from consilience.history import resolve_snapshot
+
+        with self._store.view() as view:
+            return resolve_snapshot(view, text, others)
+
+    def history(self, *, limit: int | None = 20, module: MemoryType | None = None) -> HistoryReport:
+        """The newest snapshots and what each changed; with `module` those that changed it."""
+        from consilience.history import history_report
+
+        with self._store.view() as view:
+            return history_report(view, self.name, limit=limit, module=module)
+
+    def diff(
+        self, a: Digest, b: Digest, *, module: MemoryType | None = None, limit: int | None = 20
+    ) -> DiffReport:
+        """What leads from one snapshot to another. NotFoundError where one of them is not here."""
+        from consilience.history import diff_report
+
+        with self._store.view() as view:
+            return diff_report(view, self.name, a, b, module=module, limit=limit)
 
     # --- writing ------------------------------------------------------------------------------------------------
 
@@ -129,10 +158,9 @@ class Brain:
 
         `root` is the folder that origins are relative to. Commits in batches: an interrupt keeps what was committed,
         and is told in the report. Raises UsageError for a path that does not exist, BusyError when another writer
-        does not finish, StorageError for a disk that is full; where that is so after the last commit, it says so.
+        does not finish, StorageError for a disk that is full; where that is so after the last commit, it says so. An
+        error after a commit carries the report of what is in (`error.done`).
         """
-        import msgspec
-
         from consilience.ingest import discover
         from consilience.ingest.pipeline import Ingest, coverage_of
 
@@ -145,16 +173,11 @@ class Brain:
             try:
                 indexed = self.index(progress=progress, embed=embed)
             except ConsilienceError as error:
-                raise _not_indexed(error) from error
-            report = msgspec.structs.replace(
-                report,
-                embedded=indexed.embedded,
-                reused=indexed.reused,
-                unembedded=indexed.unembedded,
-                notes=indexed.notes,
-                interrupted=indexed.interrupted,
-                seconds=report.seconds + indexed.seconds,
-            )
+                done = error.done
+                stopped = _not_indexed(error)
+                stopped.done = _with_indexed(report, done) if isinstance(done, CaughtUp) else report
+                raise stopped from error
+            report = _with_indexed(report, indexed)
         return report
 
     def index(
@@ -172,40 +195,55 @@ class Brain:
 
     # --- looking ------------------------------------------------------------------------------------------------
 
-    def verify(self, *, progress: Progress = NO_PROGRESS) -> VerifyReport:
+    def verify(self, *, progress: Progress = NO_PROGRESS, at: Digest | None = None) -> VerifyReport:
         """Recompute everything: every id, membership, root, snapshot, original and ledger row. Reports, never raises
-        on what it finds."""
+        on what it finds. `at` names a snapshot whose roots are recomputed beside the head's."""
         from consilience.store.verify import verify
 
-        return verify(self.path, progress=progress)
+        return verify(self.path, progress=progress, at=at)
 
-    def block(self, id_or_prefix: str) -> BlockReport:
-        """One block with its provenance. BlockNotFoundError for none, UsageError for a prefix of several."""
+    def block(self, id_or_prefix: str, *, at: Digest | None = None) -> BlockReport:
+        """One block with its provenance, as known at a snapshot. BlockNotFoundError for none, or one that is no member
+        of a snapshot named; UsageError for a prefix of several."""
         from consilience.inspection import inspect_block
 
-        with self._store.view() as view:
+        with self._store.view(at) as view:
             return inspect_block(view, self.name, id_or_prefix)
 
-    def prove(self, id_or_prefix: str) -> ProofReport:
+    def prove(self, id_or_prefix: str, *, at: Digest | None = None) -> ProofReport:
         """The inclusion proof of one block into its module's root, checked before it is returned."""
         from consilience.inspection import prove_block
 
-        with self._store.view() as view:
+        with self._store.view(at) as view:
             return prove_block(view, self.name, id_or_prefix)
 
-    def content(self, id_or_prefix: str) -> bytes:
+    def content(self, id_or_prefix: str, *, at: Digest | None = None) -> bytes:
         """The bytes of a block: a canonical block's original, any other block's canonical envelope."""
         from consilience.inspection import block_bytes
 
-        with self._store.view() as view:
+        with self._store.view(at) as view:
             return block_bytes(view, id_or_prefix)
 
-    def status(self) -> BrainStatus:
-        """What is here, and what is behind."""
+    def status(self, *, at: Digest | None = None) -> BrainStatus:
+        """What is here, and what is behind; or what was here at a snapshot."""
         from consilience.inspection import brain_status
 
-        with self.reader() as reader:
+        with self.reader(at) as reader:
             return brain_status(reader, self.path)
+
+
+def _with_indexed(report: IngestReport, indexed: CaughtUp) -> IngestReport:
+    import msgspec
+
+    return msgspec.structs.replace(
+        report,
+        embedded=indexed.embedded,
+        reused=indexed.reused,
+        unembedded=indexed.unembedded,
+        notes=indexed.notes,
+        interrupted=indexed.interrupted,
+        seconds=report.seconds + indexed.seconds,
+    )
 
 
 def _not_indexed(error: ConsilienceError) -> ConsilienceError:

@@ -29,6 +29,7 @@ from consilience.store.codec import DecodeError
 from consilience.store.connection import CONTENT, Connection
 from consilience.store.content import file_for, list_files, read_file
 from consilience.store.leaves import Leaves
+from consilience.store.pruned import PRUNED_TABLE, all_pruned
 from consilience.store.reads import BlockReads
 from consilience.store.schema import SCHEMA
 from consilience.store.store import Store
@@ -39,6 +40,7 @@ from consilience.store.writer import seal_of
 __all__ = ["Checked", "Problem", "VerifyReport", "verify"]
 
 MAX_PROBLEMS = 1_000
+_PRUNED_ROW = ("table", "pruned", "pruned", PRUNED_TABLE)
 CONTENT_ROWS = 64
 
 
@@ -65,13 +67,16 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
 class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
     """What was checked and what is wrong: the first 1,000 problems, and how many `more`.
 
-    `orphans`: files under content/ that nothing names, left by a commit that did not happen; harmless.
+    `orphans`: files under content/ that nothing names, left by a commit that did not happen; harmless. `truncated`: the
+    parent of the oldest snapshot here, which was pruned or never came along; its chain ends there, which is no
+    damage.
     """
 
     checked: Checked
     problems: tuple[Problem, ...] = ()
     more: int = 0
     orphans: tuple[str, ...] = ()
+    truncated: str | None = None
 
     @property
     def ok(self) -> bool:
@@ -79,18 +84,22 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def verify(
-    target: Path | View, progress: Progress = NO_PROGRESS, *, every_snapshot: bool = False
+    target: Path | View,
+    progress: Progress = NO_PROGRESS,
+    *,
+    every_snapshot: bool = False,
+    at: Digest | None = None,
 ) -> VerifyReport:
     """Check a brain's folder, or what a view of its head sees.
 
-    `every_snapshot` recomputes the roots of all snapshots, not only the head's: O(members) each. Raises only
-    where there is no brain.db to look at (BrainNotFoundError) or the disk fails (StorageError).
+    `every_snapshot` recomputes the roots of all snapshots, not only the head's, and `at` those of one more: O(members)
+    each. Raises only where there is no brain.db to look at (BrainNotFoundError) or the disk fails (StorageError).
     """
     if isinstance(target, View):
-        return _Verification(target, progress, every_snapshot).run()
+        return _Verification(target, progress, every_snapshot, at).run()
     try:
         with Store.open(target, read_only=True) as store, store.view() as view:
-            return _Verification(view, progress, every_snapshot).run()
+            return _Verification(view, progress, every_snapshot, at).run()
     except (CorruptStoreError, ConfigurationError, BrainNotFoundError) as error:
         if not Store.exists(target):
             raise
@@ -100,8 +109,9 @@ def verify(
 class _Verification:
     """One run: the steps, and what they found."""
 
-    def __init__(self, view: View, progress: Progress, every_snapshot: bool) -> None:
+    def __init__(self, view: View, progress: Progress, every_snapshot: bool, at: Digest | None) -> None:
         self._view = view
+        self._at = at
         self._db: Connection = view.connection
         self._progress = progress
         self._every_snapshot = every_snapshot
@@ -109,6 +119,9 @@ class _Verification:
         self._more = 0
         self._orphans: tuple[str, ...] = ()
         self._snapshots: list[tuple[int, snapshots.Snapshot]] = []
+        self._at_seq: int | None = None
+        self._first = 1
+        self._truncated: Digest | None = None
         self._max_n: list[int] = []
         self._counts = dict.fromkeys(Checked.__struct_fields__, 0)
         self._blocks = BlockCheck(self._db, self._report)
@@ -128,6 +141,7 @@ class _Verification:
             problems=tuple(self._problems),
             more=self._more,
             orphans=self._orphans,
+            truncated=format_digest(self._truncated) if self._truncated is not None else None,
         )
 
     def _step(self, what: str, step: Callable[[], None]) -> None:
@@ -165,15 +179,16 @@ class _Verification:
             expected = fresh.execute(sql).fetchall()
         finally:
             fresh.close()
-        if self._db.rows(sql) != expected:
+        found = [row for row in self._db.rows(sql) if row != _PRUNED_ROW]
+        if found != expected:
             self._report("schema", "the tables are not those of this version")
 
     # --- snapshots ------------------------------------------------------------------------------------------
 
     def _chain(self) -> None:
         rows = self._db.rows("SELECT seq, digest, document, max_n, actor, seal FROM snapshots ORDER BY seq")
-        previous: bytes | None = None
-        for position, (seq, digest, document, max_n, actor, seal) in enumerate(rows, 1):
+        previous = self._pruned_chain(rows[0][0] if rows else 1)
+        for position, (seq, digest, document, max_n, actor, seal) in enumerate(rows, self._first):
             self._counts["snapshots"] += 1
             if seq != position:
                 self._report("snapshot", f"number {seq} stands where {position} should")
@@ -181,6 +196,8 @@ class _Verification:
                 self._report("snapshot", f"snapshot {seq}: the document does not hash to its digest")
             if seal != seal_of(digest, actor) or not _is_actor(actor):
                 self._report("snapshot", f"snapshot {seq}: who made it is damaged")
+            if digest == self._at:
+                self._at_seq = seq
             self._max_n.append(max_n)
             try:
                 parsed = snapshots.parse(document)
@@ -190,15 +207,32 @@ class _Verification:
                 self._snapshots.append((seq, parsed))
                 if previous is not None and parsed.parents[:1] != (previous,):
                     self._report("snapshot", f"snapshot {seq}: its parent is not the snapshot before it")
+                if position == self._first and parsed.parents:
+                    self._truncated = parsed.parents[0]
             previous = digest
+
+    def _pruned_chain(self, first: int) -> bytes | None:
+        """Check what is kept of pruned snapshots, against which the chain begins at number `first`."""
+        pruned = all_pruned(self._db)
+        for each in pruned:
+            if not each.sound:
+                self._report("snapshot", f"what is kept of the pruned snapshot {each.seq} is damaged")
+        if not pruned:
+            return None
+        self._first = pruned[-1].seq + 1
+        if [each.seq for each in pruned] != list(range(pruned[0].seq, self._first)) or first != self._first:
+            self._report("snapshot", "the pruned snapshots are not those before the oldest one")
+        return pruned[-1].digest
 
     # --- blocks and modules ---------------------------------------------------------------------------------
 
     def _all_blocks(self) -> None:
         head = self._snapshots[-1][1] if self._snapshots else None
         tombstones = {t for ref in head.modules for t in ref.tombstones} if head else set()
-        self._blocks.run(len(self._max_n), tombstones, self._progress)
-        for seq, (said, found) in enumerate(zip(self._max_n, self._blocks.largest(), strict=True), 1):
+        last = self._first - 1 + len(self._max_n)
+        self._blocks.run(last, tombstones, self._progress)
+        largest = self._blocks.largest()[self._first - 1 :]
+        for seq, (said, found) in enumerate(zip(self._max_n, largest, strict=True), self._first):
             if said != found:
                 self._report(
                     "snapshot", f"snapshot {seq} says that ordinals go to {said}, they go to {found}"
@@ -217,7 +251,7 @@ class _Verification:
                     self._report(
                         "module", f"snapshot {seq}: {count} members, it says {said}", module=memory_type
                     )
-                elif ref is not None and (is_head or self._every_snapshot):
+                elif ref is not None and (is_head or self._every_snapshot or seq == self._at_seq):
                     self._module(seq, ref, is_head=is_head)
 
     def _module(self, seq: int, ref: snapshots.ModuleRef, *, is_head: bool) -> None:

@@ -46,9 +46,8 @@ class View(LineageReads):
         return self.snapshot.max_n if self.snapshot else 0
 
     def has_snapshot(self, digest: Digest) -> bool:
-        """Whether this snapshot, or one before it in this brain, pruned or not, has that digest."""
-        sql = "SELECT 1 FROM snapshots WHERE digest = ? AND seq <= ?"
-        if self._db.row(sql, (digest, self._seq)) is not None:
+        """Whether a snapshot of this brain, as far as this transaction sees it, pruned or not, has that digest."""
+        if self._db.row("SELECT 1 FROM snapshots WHERE digest = ?", (digest,)) is not None:
             return True
         return pruned_snapshot(self._db, digest.hex()) is not None
 
