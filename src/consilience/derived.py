@@ -200,18 +200,27 @@ class Derived:
         notes: list[str] = []
         done = _Done()
         interrupted = False
-        if rebuild:
-            self._forget()
-        self._claim(store)
         try:
+            if rebuild:
+                self._forget()
+            self._claim(store)
             done.indexed = self._index_words(store, progress, notes)
             if embed:
                 self._embed(store, progress, notes, done)
             done.measured = self._measure(store, name, progress)
         except KeyboardInterrupt:
             interrupted = True
+        except ConsilienceError as error:
+            with contextlib.suppress(ConsilienceError):
+                error.done = self._caught_up(store, done, notes, started, interrupted=False)
+            raise
         finally:
             progress.close()
+        return self._caught_up(store, done, notes, started, interrupted=interrupted)
+
+    def _caught_up(
+        self, store: Store, done: _Done, notes: list[str], started: float, *, interrupted: bool
+    ) -> CaughtUp:
         with store.view() as view:
             unembedded = self._unembedded(view)
         return CaughtUp(

@@ -46,6 +46,8 @@ class ConsilienceError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.done: object | None = None
+        """The report of what was completed before it, where an operation keeps that (`ingest`, `index`)."""
 
 
 class UsageError(ConsilienceError):

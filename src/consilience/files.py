@@ -11,16 +11,21 @@ from consilience.errors import StorageError
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Put `data` at `path` by temporary file, fsync and rename. Raises StorageError; the old file stays then."""
+    """Put `data` at `path` by temporary file, fsync and rename. Raises StorageError; the old file stays then.
+
+    The temporary file's name holds the process, so that the next writer of `path` removes what a killed one left.
+    """
     temporary: str | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        discard_abandoned(path.parent, f".{path.name}.")
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.{os.getpid()}.", dir=path.parent)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         Path(temporary).replace(path)
+        _sync_folder(path.parent)
     except OSError as error:
         if temporary is not None:
             with contextlib.suppress(OSError):
@@ -28,3 +33,34 @@ def write_atomically(path: Path, data: bytes) -> None:
         raise StorageError(
             f"cannot write {path}: {error.strerror or error}", hint="free space, or make the folder writable"
         ) from error
+
+
+def discard_abandoned(folder: Path, prefix: str) -> None:
+    """Remove the files `PREFIX<process id>.*` of processes that are no more, where the system tells (POSIX does).
+
+    What cannot be removed stays.
+    """
+    if os.name != "posix":
+        return
+    for left in folder.iterdir():
+        if not left.name.startswith(prefix):
+            continue
+        maker = left.name.removeprefix(prefix).partition(".")[0]
+        try:
+            os.kill(int(maker), 0)
+        except ProcessLookupError:
+            with contextlib.suppress(OSError):
+                left.unlink()
+        except (ValueError, OverflowError, OSError):
+            continue
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename in a folder durable, where the platform lets a folder be opened (POSIX does)."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -121,15 +121,18 @@ class Invocation:
         return InterruptError(f"interrupted: {self.kept}")
 
     def waiting(self) -> Callable[[float], None]:
-        """What a wait for another writer tells a person: once, and then every ten seconds."""
+        """What a wait for another writer tells a person: for whom, once, and then every ten seconds."""
         from consilience.cli import output
+        from consilience.store.holder import holder_of
 
         said = [-10.0]
 
         def waiting(seconds: float) -> None:
             if seconds - said[0] >= 10.0:
                 said[0] = seconds
-                output.note(self, f"another process is writing to this brain; waiting ({seconds:.0f} s)")
+                who = holder_of(self.brain_config().path)
+                text = f"another process is writing to this brain; waiting ({seconds:.0f} s)"
+                output.note(self, f"{text} for {who}" if who else text)
 
         return waiting
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -104,28 +104,38 @@ class Ingest:
     ) -> IngestReport:
         """Take every found file; `covers` tells which origins the given paths should still hold (for `gone`).
 
-        One failing file is reported and the rest goes on; an interrupt keeps what was committed and says so.
+        One failing file is reported and the rest goes on; an interrupt keeps what was committed and says so. An error
+        that ends the run after a commit carries the report so far (`done`).
         """
         started = time.monotonic()
         seen: set[str] = set()
         found = self._sift(items)
         self._progress.start("reading", sum(f.size for f in found), "B")
         interrupted = False
+        gone: tuple[str, ...] = ()
+        stopped: ConsilienceError | None = None
         try:
             for batch in self._batches(found, seen):
                 self._commit(batch)
+            if covers is not None:
+                gone = self._gone(seen | {f.origin for f in found}, covers)
         except KeyboardInterrupt:
             interrupted = True
+        except ConsilienceError as error:
+            stopped = error
         finally:
             self._progress.close()
-        gone = () if interrupted or covers is None else self._gone(seen | {f.origin for f in found}, covers)
         t = self._tally
-        return IngestReport(
+        report = IngestReport(
             taken=t.taken, changed=t.changed, unchanged=t.unchanged, skipped=tuple(t.skipped), failed=tuple(t.failed),
             warnings=tuple(t.warnings), gone=gone, passages=t.passages, blocks=t.blocks, superseded=t.superseded,
             demoted=t.demoted, commits=t.commits, bytes_read=t.bytes_read, snapshot=t.snapshot,
             interrupted=interrupted, seconds=time.monotonic() - started,
         )  # fmt: skip
+        if stopped is not None:
+            stopped.done = report if report.wrote else None
+            raise stopped
+        return report
 
     def _sift(self, items: Iterable[Found | Skipped]) -> list[Found]:
         found = []
@@ -197,11 +207,16 @@ class Ingest:
     # --- one commit ---------------------------------------------------------------------------------------------
 
     def _commit(self, batch: Sequence[Prepared]) -> None:
-        with self._store.write(self._actor, self._clock(), waiting=self._waiting) as writer:
-            before = writer.max_n
-            for prepared in batch:
-                self._one(writer, prepared)
-            added = writer.max_n - before
+        counted = replace(self._tally)
+        try:
+            with self._store.write(self._actor, self._clock(), waiting=self._waiting) as writer:
+                before = writer.max_n
+                for prepared in batch:
+                    self._one(writer, prepared)
+                added = writer.max_n - before
+        except BaseException:
+            self._tally = counted  # nothing of this batch was committed
+            raise
         if writer.snapshot is not None:
             self._tally.commits += 1
             self._tally.snapshot = format_digest(writer.snapshot.digest)

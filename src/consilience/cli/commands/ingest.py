@@ -45,12 +45,14 @@ def ingest(
     Interrupting is safe: the same command goes on from there.
     """
     from consilience.cli import render_work
+    from consilience.ingest.report import IngestReport
 
     brain = invocation.brain_config()
     actor = invocation.actor()
     project = invocation.project()
     invocation.kept = GOES_ON
     progress = invocation.progress()
+    error: ConsilienceError | None = None
     try:
         with project.writable(brain.name, create=True) as opened:
             report = opened.ingest(
@@ -65,12 +67,15 @@ def ingest(
                 progress=progress,
                 waiting=invocation.waiting(),
             )
+    except ConsilienceError as stopped:
+        if not isinstance(stopped.done, IngestReport):
+            raise
+        error, report = stopped, stopped.done
     finally:
         progress.close()
-    error: ConsilienceError | None = None
     if report.interrupted:
         error = invocation.interrupted()
-    elif report.failed:
+    elif error is None and report.failed:
         error = SourceError(
             f"{len(report.failed)} file{'s' if len(report.failed) > 1 else ''} could not be taken",
             hint="everything else is in; the same command tries them again",
@@ -98,18 +103,24 @@ def index(invocation: Invocation, rebuild: bool, no_embed: bool) -> int:
     Interrupting is safe: the same command goes on from there.
     """
     from consilience.cli import render_work
+    from consilience.derived import CaughtUp
 
     brain = invocation.brain_config()
     invocation.kept = "what was done is kept; the same command goes on from there"
     progress = invocation.progress()
+    error: ConsilienceError | None = None
     try:
         with invocation.project().writable(brain.name) as opened:
             report = opened.index(progress=progress, embed=not no_embed, rebuild=rebuild)
+    except ConsilienceError as stopped:
+        if not isinstance(stopped.done, CaughtUp):
+            raise
+        error, report = stopped, stopped.done
     finally:
         progress.close()
     return invocation.emit(
         lambda: render_work.index_document(brain.name, report),
         lambda terminal: render_work.index(brain.name, report, terminal),
         warnings=report.notes,
-        error=invocation.interrupted() if report.interrupted else None,
+        error=invocation.interrupted() if report.interrupted else error,
     )
