@@ -8,13 +8,16 @@ import zstandard
 
 from consilience.store.dictionary import DICTIONARY_V1
 
-__all__ = ["PACKED", "RAW", "ZSTD", "ZSTD_DICTIONARY_V1", "Codec", "DecodeError"]
+__all__ = ["ERASED", "PACKED", "RAW", "ZSTD", "ZSTD_DICTIONARY_V1", "Codec", "DecodeError"]
 
 RAW: Final = 0
 ZSTD_DICTIONARY_V1: Final = 1
 ZSTD: Final = 2
 PACKED: Final = 3
 """A derivation record in parts (store/packed.py), which no codec can decode alone."""
+
+ERASED: Final = 4
+"""An original whose bytes were destroyed: instead of them the ids of the canonical blocks it went with."""
 
 BLOCK_LEVEL = 1
 CONTENT_LEVEL = 9

@@ -220,6 +220,7 @@ _READER = ("PRAGMA query_only=ON",)
 _WRITER = (
     "PRAGMA synchronous=FULL",
     "PRAGMA foreign_keys=ON",
+    "PRAGMA secure_delete=ON",
     "PRAGMA cache_size=-65536",
     f"PRAGMA journal_size_limit={16 << 20}",
 )

@@ -9,7 +9,7 @@ import msgspec
 
 from consilience.protocol import Demotion, Derivation, Record, Registration, Removal, Supersession
 
-__all__ = ["INSERTS", "TABLES", "LedgerRows", "named_by", "rows_of"]
+__all__ = ["INSERTS", "TABLES", "LedgerRows", "named_by", "rows_of", "text_or_none"]
 
 TABLES = {
     "derivation": ("block_n", "record_n", "source_n", "locator"),
@@ -58,11 +58,11 @@ def rows_of(
     for record_n, record in records:
         if isinstance(record, Derivation):
             block_n = n_of(_raw(record.block))
-            locator = None if record_n in packed else _text(record.locator)
+            locator = None if record_n in packed else text_or_none(record.locator)
             for source in record.derived_from:
                 rows.derivation.append((block_n, record_n, n_of(_raw(source)), locator))
         elif isinstance(record, Registration):
-            rows.registration.append((n_of(_raw(record.block)), record_n, _text(record.origin)))
+            rows.registration.append((n_of(_raw(record.block)), record_n, text_or_none(record.origin)))
         elif isinstance(record, Demotion):
             rows.hiding.append((n_of(_raw(record.block)), record_n, None))
         elif isinstance(record, Supersession) and record.block != record.supersedes:
@@ -77,5 +77,6 @@ def _raw(text: str) -> bytes:
     return bytes.fromhex(text[7:])
 
 
-def _text(value: Any) -> str | None:
+def text_or_none(value: Any) -> str | None:
+    """An optional text of a record, as the ledger keeps it."""
     return None if value is msgspec.UNSET else value

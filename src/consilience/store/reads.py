@@ -20,7 +20,7 @@ from consilience.errors import (
 )
 from consilience.protocol import Actor, Digest, MemoryType, Proof, format_digest, merkle, sha256
 from consilience.protocol import snapshot as snapshots
-from consilience.store.codec import PACKED, DecodeError
+from consilience.store.codec import ERASED, PACKED, DecodeError
 from consilience.store.connection import CONTENT, IN_CLAUSE, Connection, Row, marks
 from consilience.store.content import file_for, read_file
 from consilience.store.packed import PackedReads
@@ -198,11 +198,11 @@ class BlockReads:
         """Those of the ordinals that are members at this snapshot."""
         return self._select("SELECT n FROM blocks b WHERE n IN ({}) AND " + self._member("b"), ns)
 
-    def member_ordinals(self, memory_types: Collection[MemoryType]) -> list[int]:
-        """The ordinals of all members of these modules, ascending."""
-        codes = ",".join(str(CODE[m]) for m in memory_types)
-        sql = f"SELECT n FROM blocks b INDEXED BY block_id WHERE type IN ({codes}) AND {self._member('b')}"
-        return sorted(row[0] for row in self._db.rows(sql))
+    def nonmembers(self) -> set[int]:
+        """Ordinals up to `max_n` whose block had left by this snapshot; every other one that has a row is a member."""
+        sql = "SELECT n FROM blocks WHERE departed <= ? UNION SELECT n FROM earlier WHERE departed <= ?"
+        gone = {row[0] for row in self._db.rows(sql, (self._seq, self._seq))}
+        return gone - self.members(gone)
 
     def gone_since(self, memory_types: Collection[MemoryType]) -> list[int]:
         """Members at this snapshot that have left it since, ascending, whether they came back or not."""
@@ -266,6 +266,8 @@ class BlockReads:
         if row is None:
             return False
         enc, apart = row
+        if enc == ERASED:
+            return False
         with contextlib.suppress(OSError):
             return not apart or file_for(self._db.path.with_name(CONTENT), digest, enc).is_file()
         return False
@@ -280,6 +282,11 @@ class BlockReads:
         if row is None:
             raise NotFoundError(f"no content {format_digest(digest)} in {self._db.path.parent}")
         enc, stored = row
+        if enc == ERASED:
+            raise NotFoundError(
+                f"the bytes of {format_digest(digest)} were redacted",
+                hint="`block ID` of the file's block shows by whom and why",
+            )
         if stored is None:
             stored = read_file(self._db.path.with_name(CONTENT), digest, enc)
         try:

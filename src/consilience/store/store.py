@@ -21,7 +21,6 @@ from consilience.errors import (
     StorageError,
     UsageError,
 )
-from consilience.files import discard_abandoned
 from consilience.protocol import Actor, Digest, validate_actor_id
 from consilience.store.connection import (
     CONTENT,
@@ -34,8 +33,9 @@ from consilience.store.connection import (
     storage_error,
 )
 from consilience.store.content import discard_temporary, sync_folder
-from consilience.store.holder import holder_of
 from consilience.store.schema import APPLICATION_ID, FORMAT, SCHEMA
+from consilience.store.holder import holder_of
+from consilience.store.redaction import ToErase, remove_files, strike, to_erase
 from consilience.store.view import View
 from consilience.store.writer import Writer
 
@@ -79,7 +79,7 @@ class Store:
             path.mkdir(parents=True, exist_ok=True)
             if database.exists():
                 raise _exists(path)
-            discard_abandoned(path, UNFINISHED)
+            _discard_abandoned(path)
             temporary.unlink(missing_ok=True)
             _write_empty(temporary)
             _publish(temporary, database)
@@ -213,10 +213,8 @@ class Store:
         while not connection.begin_writing():
             waited = time.monotonic() - started
             if waited >= timeout_s:
-                who = holder_of(self.path)
                 raise BusyError(
-                    f"{self.path}: another process is writing{f' ({who})' if who else ''};"
-                    f" gave up after {waited:.0f} s",
+                    f"{self.path}: another process is writing; gave up after {waited:.0f} s",
                     hint="wait until it is done and try again",
                 )
             if waiting is not None:
@@ -234,6 +232,57 @@ class Store:
     # --- closing --------------------------------------------------------------------------------------------
 
     def close(self) -> None:
+    # --- erasing --------------------------------------------------------------------------------------------
+
+    def to_erase(self) -> ToErase:
+        """What redactions have left to be erased outside of the database."""
+        connection = self._reader()
+        try:
+            return to_erase(connection)
+        finally:
+            self._give_back(connection)
+
+    def finish_erasing(
+        self, done: ToErase, *, waiting: Callable[[float], None] | None = None, timeout_s: float = 30.0
+    ) -> None:
+        """Remove the files on the list, empty the write-ahead log, and strike from the list what is done.
+
+        Derived state comes before: it is the caller's. A kill at any point leaves the list, and doing it again does
+        no harm. `waiting` is called while another writer, or a reader that still sees what was destroyed, is in the
+        way. Raises BusyError after `timeout_s` seconds, StorageError.
+        """
+        connection = self._writing_connection()
+        try:
+            self._take_lock(connection, waiting, timeout_s)
+            discard_temporary(self.path / CONTENT)
+            remove_files(connection, done)
+            connection.run("COMMIT")
+            self._empty_log(connection, waiting, timeout_s)
+            self._take_lock(connection, waiting, timeout_s)
+            strike(connection, done)
+            connection.run("COMMIT")
+        finally:
+            connection.rollback()
+            self._writer_done(connection)
+
+    def _empty_log(
+        self, connection: Connection, waiting: Callable[[float], None] | None, timeout_s: float
+    ) -> None:
+        """Bring the write-ahead log into the database and cut it to nothing. A reader of an older state keeps it."""
+        started = time.monotonic()
+        pause, longest = WAIT_S
+        while connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:
+            waited = time.monotonic() - started
+            if waited >= timeout_s:
+                raise BusyError(
+                    f"{self.path}: a reader still sees the state before; gave up after {waited:.0f} s",
+                    hint="end the process that reads",
+                )
+            if waiting is not None:
+                waiting(waited)
+            time.sleep(min(pause, max(0.0, timeout_s - waited)))
+            pause = min(2 * pause, longest)
+
         """Close the idle connections; views and writers still open close theirs when they end."""
         with self._lock:
             self._closed = True
@@ -264,6 +313,20 @@ def _write_empty(path: Path) -> None:
             raw.execute("COMMIT")
         finally:
             raw.close()
+
+
+def _discard_abandoned(folder: Path) -> None:
+    """Remove the unfinished databases of processes that are no more, where the system tells (POSIX does)."""
+    if os.name != "posix":
+        return
+    for left in folder.glob(f"{UNFINISHED}*"):
+        maker = left.name.removeprefix(UNFINISHED).partition(".")[0]
+        try:
+            os.kill(int(maker), 0)
+        except ProcessLookupError:
+            left.unlink(missing_ok=True)
+        except (ValueError, OverflowError, OSError):
+            continue
 
 
 def _publish(temporary: Path, database: Path) -> None:

@@ -11,15 +11,15 @@ from consilience.errors import NotFoundError
 from consilience.protocol import Digest, MemoryType, format_digest
 from consilience.protocol import snapshot as snapshots
 from consilience.store.connection import Closed, Connection
-from consilience.store.lineage import LineageReads
 from consilience.store.pruned import pruned_snapshot
 from consilience.store.reads import read_snapshots
+from consilience.store.redaction import RedactionReads
 from consilience.store.values import ModuleState, SnapshotInfo
 
 __all__ = ["View", "module_states"]
 
 
-class View(LineageReads):
+class View(RedactionReads):
     """A pinned read transaction on its own connection, at one snapshot.
 
     Whatever writers commit meanwhile, every answer is of that snapshot. Use it as a context manager, from one

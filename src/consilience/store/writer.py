@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from consilience.errors import ConsilienceError, CorruptStoreError, IntegrityError, StorageError
+import msgspec
+
+from consilience.errors import (
+    ConsilienceError,
+    CorruptStoreError,
+    IntegrityError,
+    PolicyError,
+    StorageError,
+)
 from consilience.protocol import (
     Actor,
     Block,
     ContentRef,
     Derivation,
+    Digest,
     MemoryType,
     ModuleRef,
     Provenance,
@@ -29,10 +38,17 @@ from consilience.store.codec import PACKED
 from consilience.store.connection import CONTENT, DERIVED, Closed, Connection, inode_of, marks
 from consilience.store.content import INLINE_LIMIT, write_file
 from consilience.store.leaves import WORTH_KEEPING, Leaves
-from consilience.store.ledger import INSERTS, named_by, rows_of
-from consilience.store.lineage import LineageReads
+from consilience.store.ledger import INSERTS, named_by, rows_of, text_or_none
 from consilience.store.packed import Packer
 from consilience.store.reads import chunks, read_snapshots
+from consilience.store.redaction import (
+    RedactionReads,
+    destroy_blocks,
+    destroy_content,
+    note_erasing,
+    readmit_content,
+    refusal,
+)
 from consilience.store.schema import CODE, MODULES
 from consilience.store.values import ModuleState, SnapshotInfo
 from consilience.store.view import module_states
@@ -43,7 +59,7 @@ ADD_BLOCKS = 2_000
 """Blocks that are looked up and inserted together."""
 
 
-class Writer(LineageReads):
+class Writer(RedactionReads):
     """Everything a View answers, of this transaction's own state, and the ways to change it.
 
     A context manager, made by `Store.write`, which holds the write lock: it commits on normal exit and rolls
@@ -68,6 +84,8 @@ class Writer(LineageReads):
         self._next_absent = min(self._db.rows("SELECT coalesce(min(n), 0) FROM absent")[0][0], 0) - 1
         self._joined: dict[MemoryType, set[bytes]] = {m: set() for m in MODULES}
         self._left: dict[MemoryType, set[bytes]] = {m: set() for m in MODULES}
+        self._emptied: dict[MemoryType, set[bytes]] = {m: set() for m in MODULES}
+        self._refilled: dict[MemoryType, set[bytes]] = {m: set() for m in MODULES}
         self._refs: dict[MemoryType, ModuleRef] = {}
         self._leaves: dict[MemoryType, Leaves] = {}
         self._packer = Packer(connection)
@@ -82,8 +100,12 @@ class Writer(LineageReads):
 
     @property
     def changed(self) -> bool:
-        """Whether any membership differs from the head's, so that a commit makes a snapshot."""
-        return any(self._joined.values()) or any(self._left.values())
+        """Whether any membership or tombstone differs from the head's, so that a commit makes a snapshot."""
+        return any(any(self._changes(m)) for m in MODULES)
+
+    def _changes(self, memory_type: MemoryType) -> tuple[set[bytes], set[bytes], set[bytes], set[bytes]]:
+        m = memory_type
+        return self._joined[m], self._left[m], self._emptied[m], self._refilled[m]
 
     # --- blocks ---------------------------------------------------------------------------------------------
 
@@ -95,8 +117,8 @@ class Writer(LineageReads):
         """Make blocks members, in order: each one's ordinal, and whether it was not one before.
 
         Provenance records update the ledger in the same transaction; they may come before the blocks they
-        speak of, which costs more. Raises IntegrityError for bytes that do not hash to their id; the blocks
-        before them stay in the transaction.
+        speak of, which costs more. Raises IntegrityError for bytes that do not hash to their id, PolicyError for
+        those of a redacted block that nobody has readmitted; the blocks before them stay in the transaction.
         """
         added: list[tuple[int, bool]] = []
         for part in chunks(blocks, ADD_BLOCKS):
@@ -113,21 +135,22 @@ class Writer(LineageReads):
             if sha256(block.data) != block.id:
                 raise IntegrityError(f"a block's bytes do not hash to its id {format_digest(block.id)}")
         known = self._known([block.id for block in blocks])
+        self._refill([b for b in blocks if b.id in known and not known[b.id][2]], known)
         new: list[tuple[int, Block]] = []
         added, back = [], []
         for block in blocks:
-            n, is_member = known.get(block.id, (0, False))
+            n, is_member, _ = known.get(block.id, (0, False, True))
             if not n:
                 n = self._next
                 self._next += 1
                 new.append((n, block))
             elif not is_member:
                 back.append(n)
-            known[block.id] = (n, True)
+            known[block.id] = (n, True, True)
             added.append((n, not is_member))
             if not is_member:
                 self._move(block.memory_type, block.id, self._left, self._joined)
-        self._insert(new, {block_id: n for block_id, (n, _) in known.items()})
+        self._insert(new, {block_id: n for block_id, (n, _, _) in known.items()})
         self._come_back(back)
         return added
 
@@ -152,13 +175,30 @@ class Writer(LineageReads):
         for table, sql in INSERTS.items():
             self._db.run_many(sql, getattr(said, table))
 
-    def _known(self, ids: Sequence[bytes]) -> dict[bytes, tuple[int, bool]]:
-        """Ordinal and membership of the ids that are stored."""
-        found: dict[bytes, tuple[int, bool]] = {}
+    def _known(self, ids: Sequence[bytes]) -> dict[bytes, tuple[int, bool, bool]]:
+        """Ordinal of the ids that are stored, whether they are members, whether their bytes are here."""
+        found: dict[bytes, tuple[int, bool, bool]] = {}
         for part in chunks(ids):
-            sql = f"SELECT id, n, departed IS NULL FROM blocks WHERE id IN ({marks(part)})"
-            found.update((row[0], (row[1], bool(row[2]))) for row in self._db.rows(sql, part))
+            sql = f"SELECT id, n, departed IS NULL, data IS NOT NULL FROM blocks WHERE id IN ({marks(part)})"
+            found.update((row[0], (row[1], bool(row[2]), bool(row[3]))) for row in self._db.rows(sql, part))
         return found
+
+    def _refill(self, blocks: Sequence[Block], known: dict[bytes, tuple[int, bool, bool]]) -> None:
+        """Give blocks back the bytes that they had lost. Raises PolicyError, before anything is written, for one that
+        was redacted and not readmitted."""
+        if not blocks:
+            return
+        for redaction in self.redactions([b.id for b in blocks]).values():
+            if not redaction.readmitted:
+                raise refusal(redaction)
+        rows = [(*self._db.codec.pack_block(b.data), known[b.id][0]) for b in blocks]
+        self._db.run_many("UPDATE blocks SET enc = ?, data = ? WHERE n = ?", rows)
+        note_erasing(self._db, {row[2] for row in rows})
+        for block in blocks:
+            self._move(block.memory_type, block.id, self._emptied, self._refilled)
+            if isinstance(block.payload, Provenance) and isinstance(block.payload.record, Derivation):
+                row = (text_or_none(block.payload.record.locator), known[block.id][0])
+                self._db.run("UPDATE derivation SET locator = ? WHERE record_n = ?", row)
 
     def _move(
         self,
@@ -204,6 +244,34 @@ class Writer(LineageReads):
                 entered = self._seq
             self._db.run("UPDATE blocks SET entered = ?, departed = NULL WHERE n = ?", (entered, n))
 
+    # --- redaction ------------------------------------------------------------------------------------------
+
+    def destroy(self, ns: Iterable[int], contents: Mapping[Digest, Sequence[Digest]]) -> int:
+        """Destroy the bytes of blocks, which stay what they are, and of originals; how many blocks had some.
+
+        `contents`: the digests of the originals, each with the canonical blocks that it goes with. The record of why
+        is the caller's, in this same transaction. What lies outside of the database is put on the list of what is to
+        be erased (`Store.finish_erasing`). A packer's texts that are gone are written again when needed.
+        """
+        self._writing()
+        try:
+            gone = destroy_blocks(self._db, ns)
+            files = [destroy_content(self._db, digest, blocks) for digest, blocks in contents.items()]
+            note_erasing(self._db, [n for n, *_ in gone], [file for file in files if file])
+        except ConsilienceError as error:
+            self._fail(error)
+            raise
+        self._packer = Packer(self._db)
+        for _, code, block_id, is_member in gone:
+            if is_member:
+                self._move(MODULES[code], block_id, self._refilled, self._emptied)
+        return len(gone)
+
+    def readmit_content(self, blocks: Collection[Digest]) -> None:
+        """Let originals in again that went with one of these canonical blocks. The record is the caller's."""
+        self._writing()
+        readmit_content(self._db, blocks)
+
     # --- the ledger -----------------------------------------------------------------------------------------
 
     def _number(self, records: Sequence[tuple[int, Record]], known: dict[bytes, int]) -> None:
@@ -242,10 +310,13 @@ class Writer(LineageReads):
         written again.
 
         Bytes whose compressed form is over a mebibyte become a file, complete on disk before this returns;
-        one that no commit names is overwritten by the next. Raises StorageError.
+        one that no commit names is overwritten by the next. Raises StorageError, PolicyError for bytes that were
+        redacted.
         """
         self._writing()
         digest = sha256(data)
+        if (went_with := self.redacted_content(digest)) and (found := self.redactions(went_with)):
+            raise refusal(next(iter(found.values())))
         try:
             if not self.has_content(digest):
                 enc, stored = self._db.codec.pack_content(data)
@@ -271,7 +342,7 @@ class Writer(LineageReads):
     def _next_snapshot(self) -> Snapshot:
         before = {ref.memory_type: ref for ref in self._parsed.modules} if self._parsed else {}
         for m in MODULES:
-            if m not in self._refs and (self._joined[m] or self._left[m]):
+            if m not in self._refs and any(self._changes(m)):
                 self._refs[m] = self._module_ref(m, before.get(m))
         refs = {**before, **self._refs}
         return Snapshot(
@@ -283,7 +354,11 @@ class Writer(LineageReads):
         )
 
     def _module_ref(self, memory_type: MemoryType, before: ModuleRef | None) -> ModuleRef:
-        joined, left = self._joined[memory_type], self._left[memory_type]
+        joined, left, emptied, refilled = self._changes(memory_type)
+        tombstones: set[bytes] = set(before.tombstones) if before else set()
+        tombstones = (tombstones | emptied) - refilled - left
+        if before and not joined and not left:
+            return msgspec.structs.replace(before, tombstones=tuple(Digest(t) for t in sorted(tombstones)))
         leaves = None
         if before and before.block_count >= max(WORTH_KEEPING, len(joined) + len(left)):
             kept = Leaves.load(self._leaves_folder, before)
@@ -291,7 +366,7 @@ class Writer(LineageReads):
         if leaves is None:
             leaves = Leaves.of(memory_type, self.sorted_ids(memory_type))
         self._leaves[memory_type] = leaves
-        return leaves.reference(tuple(t for t in before.tombstones if t not in left) if before else ())
+        return leaves.reference(tuple(Digest(t) for t in sorted(tombstones)))
 
     @property
     def _leaves_folder(self) -> Path:
@@ -334,6 +409,8 @@ class Writer(LineageReads):
 
     def _fail(self, error: ConsilienceError) -> None:
         """A statement failed half way through a change: the transaction can only be rolled back."""
+        if isinstance(error, PolicyError):
+            return
         if isinstance(error, IntegrityError) and not isinstance(error, CorruptStoreError):
             return
         self._failed = error
