@@ -21,6 +21,7 @@ from consilience.errors import (
     StorageError,
     UsageError,
 )
+from consilience.files import discard_abandoned
 from consilience.protocol import Actor, Digest, validate_actor_id
 from consilience.store.connection import (
     CONTENT,
@@ -33,9 +34,9 @@ from consilience.store.connection import (
     storage_error,
 )
 from consilience.store.content import discard_temporary, sync_folder
-from consilience.store.schema import APPLICATION_ID, FORMAT, SCHEMA
 from consilience.store.holder import holder_of
 from consilience.store.redaction import ToErase, remove_files, strike, to_erase
+from consilience.store.schema import APPLICATION_ID, FORMAT, SCHEMA
 from consilience.store.view import View
 from consilience.store.writer import Writer
 
@@ -79,7 +80,7 @@ class Store:
             path.mkdir(parents=True, exist_ok=True)
             if database.exists():
                 raise _exists(path)
-            _discard_abandoned(path)
+            discard_abandoned(path, UNFINISHED)
             temporary.unlink(missing_ok=True)
             _write_empty(temporary)
             _publish(temporary, database)
@@ -213,8 +214,10 @@ class Store:
         while not connection.begin_writing():
             waited = time.monotonic() - started
             if waited >= timeout_s:
+                who = holder_of(self.path)
                 raise BusyError(
-                    f"{self.path}: another process is writing; gave up after {waited:.0f} s",
+                    f"{self.path}: another process is writing{f' ({who})' if who else ''};"
+                    f" gave up after {waited:.0f} s",
                     hint="wait until it is done and try again",
                 )
             if waiting is not None:
@@ -229,9 +232,6 @@ class Store:
                 return
         connection.close()
 
-    # --- closing --------------------------------------------------------------------------------------------
-
-    def close(self) -> None:
     # --- erasing --------------------------------------------------------------------------------------------
 
     def to_erase(self) -> ToErase:
@@ -283,6 +283,9 @@ class Store:
             time.sleep(min(pause, max(0.0, timeout_s - waited)))
             pause = min(2 * pause, longest)
 
+    # --- closing --------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
         """Close the idle connections; views and writers still open close theirs when they end."""
         with self._lock:
             self._closed = True
@@ -313,20 +316,6 @@ def _write_empty(path: Path) -> None:
             raw.execute("COMMIT")
         finally:
             raw.close()
-
-
-def _discard_abandoned(folder: Path) -> None:
-    """Remove the unfinished databases of processes that are no more, where the system tells (POSIX does)."""
-    if os.name != "posix":
-        return
-    for left in folder.glob(f"{UNFINISHED}*"):
-        maker = left.name.removeprefix(UNFINISHED).partition(".")[0]
-        try:
-            os.kill(int(maker), 0)
-        except ProcessLookupError:
-            left.unlink(missing_ok=True)
-        except (ValueError, OverflowError, OSError):
-            continue
 
 
 def _publish(temporary: Path, database: Path) -> None:
