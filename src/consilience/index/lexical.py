@@ -164,6 +164,17 @@ class LexicalIndex:
         schema = self._schema
         return Query.boolean_query([(Occur.Should, Query.term_query(schema, f, t, "freq")) for f, t in forms])
 
+    def held(self, ns: Sequence[int]) -> set[int]:
+        """Those of the ordinals that are indexed."""
+        if not len(ns):
+            return set()
+        with engine_errors(self._directory):
+            wanted = Query.term_set_query(self._schema, "n", [int(n) for n in ns])
+            searcher = self._snapshot.searcher
+            found = searcher.search(Query.const_score_query(wanted, 0.0), len(ns), count=False).hits
+            ordinals = searcher.fast_field_values("n", [address for _, address in found])
+        return {int(n or 0) for n in ordinals}
+
     def holds_any(self, ns: Sequence[int]) -> bool:
         """Whether one of these ordinals is indexed."""
         with engine_errors(self._directory):

@@ -155,11 +155,22 @@ def _gather(work: Working, chosen: planner.Chosen) -> tuple[list[Ran], dict[int,
 def _visible(work: Working, ns: Sequence[int]) -> dict[int, Hidden | None]:
     """Of these ordinals, the members at this snapshot that may be shown, with how they are hidden where they are."""
     view = work.reader.view
-    members = view.members(ns)
+    members = _from_sources(work, view.members(ns))
     hidden = view.hidden(sorted(members))
     if work.query.include_superseded or work.asked.intent is Intent.IDENTITY:
         return {n: hidden.get(n) for n in ns if n in members}
     return {n: None for n in ns if n in members and n not in hidden}
+
+
+def _from_sources(work: Working, ns: set[int]) -> set[int]:
+    """At an older snapshot, those of the ordinals that came from the files asked for by then."""
+    if not (work.past and work.query.filters.sources) or work.asked.intent is Intent.IDENTITY:
+        return ns
+    from consilience.index.facets import source_matcher
+
+    matches = source_matcher(work.query.filters.sources)
+    sources = work.reader.view.sources(sorted(ns))
+    return {n for n in ns if any(s.origin and matches(s.origin) for s in sources.get(n, ()))}
 
 
 def _measured(work: Working, ran: Sequence[Ran], visible: dict[int, Hidden | None]) -> list[Candidate]:

@@ -13,6 +13,7 @@ from consilience.plan.intent import Asked
 from consilience.plan.planner import Access, Plan, Step
 from consilience.plan.reader import Reader
 from consilience.protocol import Digest, MemoryType
+from consilience.store import View
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,6 +47,7 @@ class Working:
     language: str = ""
     memory: MemoryIndex | None = None
     eligible: Sequence[int] | None = None
+    unindexed: set[int] = field(default_factory=set)
     question_vector: NDArray[np.float32] | None = None
     entries: dict[int, Entry] = field(default_factory=dict)
     tail: list[Entry] | None = None
@@ -55,6 +57,11 @@ class Working:
     @property
     def filtered(self) -> bool:
         return has_filters(self.query.filters)
+
+    @property
+    def past(self) -> bool:
+        """Whether the question is of an older snapshot, beyond which the indices know more, and maybe less."""
+        return not self.reader.view.is_head
 
     def scorer(self) -> Scorer | None:
         if self.lexical_query is None:
@@ -70,12 +77,32 @@ def has_filters(filters: Filters) -> bool:
 
 
 def prepare_eligible(work: Working) -> None:
-    """List the ordinals that the filters admit, once: those that the facets know, and those of the tail."""
-    if not work.filtered or work.eligible is not None or work.reader.facets is None:
+    """List the ordinals that the filters admit, once: those that the facets know, and those of the tail.
+
+    At an older snapshot the list is of that snapshot's members only, with filters or without.
+    """
+    facets = work.reader.facets
+    if work.eligible is not None or not (work.filtered or work.past) or (work.filtered and facets is None):
         return
-    listed = work.reader.facets.eligible(work.query.filters, work.modules)
+    listed: Sequence[int] | None = None
+    if work.filtered and facets is not None:
+        listed = facets.eligible(work.query.filters, work.modules)
     late = [e.n for e in tail_entries(work)]
-    work.eligible = sorted({*listed, *late}) if listed is not None and late else listed
+    if listed is not None and late:
+        listed = sorted({*listed, *late})
+    if work.past and work.memory is None and (listed is not None or not work.filtered):
+        listed = _members_among(work.reader.view, listed)
+    work.eligible = listed
+
+
+def _members_among(view: View, listed: Sequence[int] | None) -> Sequence[int]:
+    """Those of the ordinals, or of all that there are, that may be members at the view's snapshot: none that came
+    later, none that had left."""
+    gone = view.nonmembers()
+    if listed is not None:
+        return [n for n in listed if n <= view.max_n and n not in gone]
+    every = range(1, view.max_n + 1)
+    return [n for n in every if n not in gone] if gone else every
 
 
 def run(work: Working, plan: Plan, depth_factor: int) -> list[Ran]:
@@ -153,7 +180,7 @@ def tail_entries(work: Working) -> list[Entry]:
     covered = index.watermark if index is not None else 0
     if work.filtered and work.reader.facets is not None:
         covered = min(covered, work.reader.facets.watermark)  # what they do not know they cannot admit
-    work.tail = []
+    work.tail = _lost_entries(work, covered) if index is not None and work.past else []
     if covered >= view.max_n:
         return work.tail
     for seen, entry in enumerate(entries_after(view, covered, broken=work.broken), 1):
@@ -168,6 +195,26 @@ def tail_entries(work: Working) -> list[Entry]:
     return work.tail
 
 
+def _lost_entries(work: Working, covered: int) -> list[Entry]:
+    """Eligible entries of blocks that were members at this older snapshot and that no index has any more."""
+    view, index = work.reader.view, work.reader.lexical
+    gone = [n for n in view.gone_since(work.modules) if n <= covered]
+    held = index.held(gone) if index is not None and gone else set()
+    lost = [n for n in gone if n not in held]
+    if len(lost) > TAIL_AT_MOST:
+        work.warnings.append(
+            f"{len(lost):,} blocks left the brain after this snapshot, {TAIL_AT_MOST:,} of them were read"
+        )
+    elif lost and work.reader.vectors is not None:
+        work.warnings.append(
+            f"{len(lost):,} blocks left the brain after this snapshot: found by their words only"
+        )
+    work.unindexed.update(lost)
+    entries = list(entries_of(view, lost[:TAIL_AT_MOST]))
+    work.entries.update((e.n, e) for e in entries)
+    return [e for e in entries if _passes(work, e)]
+
+
 def _passes(work: Working, entry: Entry) -> bool:
     from consilience.index.facets import passes
 
@@ -177,7 +224,7 @@ def _passes(work: Working, entry: Entry) -> bool:
 def _vectors(work: Working, access: Access, k: int) -> Hits:
     index = work.reader.vectors
     assert index is not None
-    pushed = work.eligible if access is Access.PUSHED else None
+    pushed = work.eligible if access is Access.PUSHED or work.past else None
     hits = index.search(question_vector(work), k, eligible=pushed)
     if not set(SEARCHED_BY_DEFAULT) <= set(work.modules):
         modules = {e.n: e.module for e in entries_for(work, [h.n for h in hits.hits])}

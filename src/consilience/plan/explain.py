@@ -65,7 +65,7 @@ def _indices(work: Working, chosen: planner.Chosen) -> tuple[IndexReport, ...]:
         name="lexical",
         available=s.has_lexical,
         consulted="lexical" in used,
-        covered=s.indexed,
+        covered=min(s.indexed, s.blocks),
         of=s.blocks,
         detail=("the rest is read block by block" if behind else "")
         if s.has_lexical
@@ -75,7 +75,7 @@ def _indices(work: Working, chosen: planner.Chosen) -> tuple[IndexReport, ...]:
         name="vectors",
         available=reader.vectors is not None,
         consulted="vectors" in used,
-        covered=s.embedded,
+        covered=min(s.embedded, s.blocks),
         of=s.blocks,
         detail=reader.embedder_note or (reader.vectors.tag if reader.vectors is not None else "not built"),
     )
@@ -83,7 +83,7 @@ def _indices(work: Working, chosen: planner.Chosen) -> tuple[IndexReport, ...]:
         name="facets",
         available=s.has_facets,
         consulted=s.eligible is not None and s.has_facets,
-        covered=reader.facets.count(work.modules) if reader.facets is not None else 0,
+        covered=min(reader.facets.count(work.modules), s.blocks) if reader.facets is not None else 0,
         of=s.blocks,
         detail=f"about {s.eligible:,.0f} eligible" if s.eligible is not None else "no filters",
     )
@@ -96,6 +96,8 @@ def _statistics(reader: Reader, chosen: planner.Chosen) -> str:
         return "none measured: plans are pessimistic; run `index`"
     if chosen.situation.stale:
         now = chosen.situation.blocks
+        if not reader.view.is_head:
+            return f"of a later state: {statistics.blocks:,} blocks, {now:,} at this snapshot: plans are pessimistic"
         return f"stale: measured at {statistics.blocks:,} blocks, now {now:,}: plans are pessimistic"
     return f"fresh: measured at {statistics.blocks:,} blocks"
 

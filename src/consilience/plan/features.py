@@ -22,8 +22,9 @@ def coverage(work: Working, ns: Sequence[int]) -> dict[int, float]:
     if scorer is None or asked is None:
         return {}
     covered = index.watermark if index is not None else 0
-    found = index.coverage(asked, [n for n in ns if n <= covered]) if index is not None else {}
-    for entry in entries_for(work, [n for n in ns if n > covered]):
+    read = [n for n in ns if n > covered or n in work.unindexed]
+    found = index.coverage(asked, sorted({*ns} - {*read})) if index is not None else {}
+    for entry in entries_for(work, read):
         found[entry.n] = scorer.coverage(entry.text, entry.context, entry.language)
     return found
 
