@@ -208,13 +208,11 @@ class BlockReads:
         """Members at this snapshot that have left it since, ascending, whether they came back or not."""
         if self._at_head:
             return []
+        sql = "SELECT n FROM blocks WHERE departed > ? UNION SELECT n FROM earlier WHERE departed > ?"
+        gone = [row[0] for row in self._db.rows(sql, (self._seq, self._seq))]
         codes = ",".join(str(CODE[m]) for m in memory_types)
-        sql = (
-            f"SELECT n FROM blocks b WHERE departed > ? AND type IN ({codes}) AND {self._member('b')}"
-            f" UNION SELECT n FROM blocks b WHERE n IN (SELECT n FROM earlier WHERE departed > ?)"
-            f" AND type IN ({codes}) AND {self._member('b')} ORDER BY 1"
-        )
-        return [row[0] for row in self._db.rows(sql, (self._seq, self._seq))]
+        of_these = f"SELECT n FROM blocks b WHERE n IN ({{}}) AND type IN ({codes}) AND {self._member('b')}"
+        return sorted(self._select(of_these, gone))
 
     def _select(self, sql: str, ns: Iterable[int]) -> set[int]:
         found: set[int] = set()
