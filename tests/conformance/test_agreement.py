@@ -23,7 +23,7 @@ from boltzmann.module.composition import Composition
 from boltzmann.module.snapshot import Snapshot as TheirSnapshot
 from hypothesis import strategies as st
 from soaking import CASES, examples_of, hold, soaked
-from strictness import SNAPSHOT, assert_agree, theirs_of_build, value_or_none
+from strictness import ED25519, SNAPSHOT, assert_agree, public_key, theirs_of_build, trust_root, value_or_none
 from wire_documents import (
     ODD_IN_SNAPSHOTS,
     SHAPES,
@@ -286,3 +286,30 @@ def test_trust_roots_are_read_alike(root: Any) -> None:
         ours = snapshot.parse(data).trust_root
         assert ours is not None
         assert format_digest(ours.digest) == str(TheirTrustRoot.model_validate(root).digest)
+
+
+kinds_of_key = st.sampled_from(
+    [b"ssh-ed25519", b"ssh-ed25519", b"ssh-rsa", b"x", b"", b"a\tb", b"a b", b"\xc2\x85"]
+)
+key_fields = st.lists(
+    st.binary(min_size=32, max_size=32) | st.binary(max_size=40) | st.just(b"k" * 16_400), max_size=3
+)
+key_lines = st.builds(lambda kind, rest: public_key([kind, *rest]), kinds_of_key, key_fields)
+KEY_PIECES = ["=", "A", "/", " ", "\n", "\t", "AAAA", "AAAAAA==", "ssh-ed25519 ", "\u00a0", "!"]
+
+
+@st.composite
+def nearly_keys(draw: st.DrawFn) -> str:
+    line = draw(key_lines)
+    if draw(st.booleans()):
+        at = draw(st.integers(0, len(line)))
+        line = line[:at] + draw(st.sampled_from(KEY_PIECES)) + line[at + draw(st.integers(0, 4)) :]
+    return line
+
+
+@soaked(st.lists(nearly_keys(), min_size=1, max_size=2), examples=300)
+def test_public_keys_are_read_alike(lines: list[str]) -> None:
+    root = trust_root(*[ED25519] * len(lines))
+    for entry, line in zip(root["keys"], lines, strict=True):
+        entry["key"] = line
+    assert_agree("snapshot", canonical.encode(SNAPSHOT | {"trust_root": root}))

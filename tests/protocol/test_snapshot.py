@@ -231,6 +231,13 @@ HOSTILE_ROOTS: dict[str, dict[str, Any]] = {
     "unknown scope": {"keys": [KEY, OTHER | {"scopes": ["rule"]}]},
     "key with a comment": {"keys": [KEY | {"key": KEY["key"] + " ana"}]},
     "key without a type": {"keys": [KEY | {"key": " " + KEY["key"].split()[1]}]},
+    "key with an empty type": {"keys": [KEY | {"key": " AAAAAA=="}]},
+    "key with a tab in its type": {"keys": [KEY | {"key": public_key(b"a\tb", b"k")}]},
+    "key with a newline behind it": {"keys": [KEY | {"key": KEY["key"] + "\n"}]},
+    "key of 17 KiB": {"keys": [KEY | {"key": public_key(b"x", b"k" * 17_000)}]},
+    "Ed25519 key with another string behind it": {
+        "keys": [KEY | {"key": public_key(b"ssh-ed25519", b"k" * 32, b"")}]
+    },
     "key of another type than it says": {"keys": [KEY | {"key": "ssh-rsa " + KEY["key"].split()[1]}]},
     "key that is short": {"keys": [KEY | {"key": public_key(b"ssh-ed25519", b"k" * 31)}]},
     "key that is cut": {"keys": [KEY | {"key": KEY["key"][:-4]}]},

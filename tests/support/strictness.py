@@ -6,10 +6,11 @@ reason never hides another difference. Decision 0010 names each of them, and so 
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from boltzmann.blocks.base import Block as TheirBlock
@@ -32,6 +33,26 @@ MODULE = {
 }
 SNAPSHOT: dict[str, Any] = {"boltzmann": 1, "created_at": AT, "modules": {"semantic": MODULE}}
 PROOF: dict[str, Any] = {"audit_path": [], "block_id": D, "leaf_index": 0, "tree_size": 1}
+
+
+ED25519 = [b"ssh-ed25519", b"k" * 32]
+
+
+def public_key(fields: Sequence[bytes]) -> str:
+    """`<type> <base64>` of SSH strings, the type first (RFC 4253, 6.6)."""
+    blob = b"".join(len(field).to_bytes(4, "big") + field for field in fields)
+    return f"{fields[0].decode()} {base64.b64encode(blob).decode()}"
+
+
+def trust_root(*keys: Sequence[bytes]) -> dict[str, Any]:
+    listed = [{"key": public_key(fields), "scopes": ["govern"], "since": 1} for fields in keys]
+    return {
+        "boltzmann": 1,
+        "revision": 1,
+        "namespace": "boltzmann.snapshot.v1",
+        "govern_quorum": 1,
+        "keys": listed,
+    }
 
 
 class Stricter(NamedTuple):
@@ -77,6 +98,10 @@ STRICTER = {
         "it reads a module that is filed under the name of another",
         (("snapshot", canonical.encode(SNAPSHOT | {"modules": {"episodic": MODULE}})),),
     ),
+    "key fields": Stricter(
+        "it reads an Ed25519 key with further strings behind it, so that one key has many spellings and digests",
+        (("snapshot", canonical.encode(SNAPSHOT | {"trust_root": trust_root([*ED25519, b"more"])})),),
+    ),
     "repeated member": Stricter(
         "it reads a proof in which a member stands twice, and takes the last",
         (("proof", json.dumps(PROOF).encode().replace(b"{", b'{"tree_size": 7, ')),),
@@ -101,8 +126,19 @@ def in_ascii(value: Any) -> Any:
     return value
 
 
+def _key_repaired(text: str) -> str:
+    """An Ed25519 key without what stands behind its 32 bytes."""
+    kind, body = text.split(" ")
+    return (
+        f"{kind} {base64.b64encode(base64.b64decode(body)[:51]).decode()}" if kind == "ssh-ed25519" else text
+    )
+
+
 def _snapshot_repaired(document: Any) -> Any:
     document = in_ascii(document) | {"boltzmann": 1}
+    if root := document.get("trust_root"):
+        keys = {_key_repaired(entry["key"]): entry for entry in root["keys"]}
+        root["keys"] = [entry | {"key": key} for key, entry in keys.items()]
     for name, ref in document["modules"].items():
         ref |= {"memory_type": name, "layout": "rfc6962-sorted/1"}
         if ref.get("tombstones") == []:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import enum
+import re
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -92,12 +93,21 @@ def _key_problem(entry: TrustedKey, revision: int) -> str | None:
     return None
 
 
+_KEY_LINE = re.compile(r"(\S+) ([A-Za-z0-9+/=]+)").fullmatch
+_LARGEST_KEY = 1 << 14
+"""Bytes of a public key: far above any type in use."""
+
+
 def _is_public_key(text: str) -> bool:
     """Whether text is `<type> <base64>` in its one spelling: strings (RFC 4253, 6.6), the type first.
 
-    Types that cannot be verified here are carried all the same; an Ed25519 key has 32 bytes (RFC 8709, 4).
+    Types that cannot be verified here are carried all the same; an Ed25519 key is one string of 32 bytes and
+    nothing behind it (RFC 8709, 4).
     """
-    head, _, body = text.partition(" ")
+    line = _KEY_LINE(text)
+    if line is None:
+        return False
+    head, body = line.groups()
     try:
         blob = base64.b64decode(body, validate=True)
     except (binascii.Error, ValueError):
@@ -106,9 +116,11 @@ def _is_public_key(text: str) -> bool:
     while at + 4 <= len(blob):
         start, at = at + 4, at + 4 + int.from_bytes(blob[at : at + 4], "big")
         fields.append(blob[start:at])
-    if at != len(blob) or base64.b64encode(blob).decode() != body or fields[:1] != [head.encode()]:
+    if at != len(blob) or at > _LARGEST_KEY or base64.b64encode(blob).decode() != body:
         return False
-    return head.isascii() and (head != "ssh-ed25519" or [len(field) for field in fields[1:]] == [32])
+    if not head.isascii() or fields[:1] != [head.encode()]:
+        return False
+    return head != "ssh-ed25519" or [len(field) for field in fields[1:]] == [32]
 
 
 # --- snapshot -----------------------------------------------------------------------------------------------
