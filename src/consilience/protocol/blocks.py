@@ -7,7 +7,7 @@ The order of a list is part of identity. An optional member that is absent is UN
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import msgspec
@@ -237,6 +237,11 @@ def decode(data: bytes) -> Block:
     memory_type, version, payload_bytes = open_envelope(data)
     payload = _BY_VERSION[memory_type, version].read(version, payload_bytes)
     return Block(memory_type, version, payload, data, sha256(data))
+
+
+def problem_of(memory_type: MemoryType, version: int) -> Callable[[Any, int], str | None]:
+    """What tells what is wrong with a well-typed payload under this version, beyond its shape; None for nothing."""
+    return _BY_VERSION[memory_type, version].problem
 
 
 def content_refs(payload: Payload) -> tuple[ContentRef, ...]:

@@ -26,6 +26,7 @@ __all__ = [
     "SCHEMA_VERSIONS",
     "SERIALIZATION",
     "Block",
+    "around",
     "open_envelope",
     "payload_json",
     "seal",
@@ -75,6 +76,11 @@ def seal(memory_type: MemoryType, schema_version: int, payload: Payload, payload
     before, after = _AROUND[memory_type, schema_version]
     data = before + payload_bytes + after
     return Block(memory_type, schema_version, payload, data, sha256(data))
+
+
+def around(memory_type: MemoryType, schema_version: int) -> tuple[bytes, bytes]:
+    """What stands before and after the payload in the envelope of a known kind."""
+    return _AROUND[memory_type, schema_version]
 
 
 def open_envelope(data: bytes) -> tuple[MemoryType, int, bytes]:

@@ -22,7 +22,7 @@ class Schema:
     version, or None. `encode` gives canonical payload bytes.
     """
 
-    __slots__ = ("_decoder", "_encode", "_problem", "_shape", "memory_type", "versions")
+    __slots__ = ("_decoder", "_encode", "problem", "_shape", "memory_type", "versions")
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class Schema:
         self._shape = shape
         self._decoder: msgspec.json.Decoder[Any] | None = None
         self._encode = encode
-        self._problem = problem
+        self.problem = problem
 
     def _decode(self, data: bytes) -> Any:
         """A decoder costs 0.3 ms to make, a process needs one or two of them: made at first use."""
@@ -71,7 +71,7 @@ class Schema:
             raise ValidationError(f"{self.memory_type} block: {error}") from error
         problem = None
         for version in self.versions:
-            problem = self._problem(payload, version)
+            problem = self.problem(payload, version)
             if problem is None:
                 return seal(self.memory_type, version, payload, data)
         raise ValidationError(f"{self.memory_type} block: {problem}")
@@ -86,7 +86,7 @@ class Schema:
         if again != data:
             canonical.require(data, f"{self.memory_type} v{version} payload")
             raise FormatError(f"{self.memory_type} v{version} block: the payload is not in canonical form")
-        if problem := self._problem(payload, version):
+        if problem := self.problem(payload, version):
             raise FormatError(f"{self.memory_type} v{version} block: {problem}")
         return payload
 

@@ -8,6 +8,7 @@ own. Rebuilding gives the very bytes or the record is stored like any other bloc
 from __future__ import annotations
 
 import contextlib
+from binascii import hexlify
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Annotated
 
@@ -19,13 +20,15 @@ from consilience.store.codec import RAW, DecodeError
 from consilience.store.connection import IN_CLAUSE, Connection, Row, marks
 from consilience.store.ledger import named_by
 
-__all__ = ["FragmentReads", "PackedReads", "Packer"]
+__all__ = ["Form", "FragmentReads", "PackedReads", "Packer", "read_forms", "read_forms_together"]
 
 KEPT_TEXTS = 20_000
 """Fragments remembered by one reader or writer."""
 
 _BLOCK = '"block":"sha256:'
 _NEXT = '","sha256:'
+_NEXT_BYTES = _NEXT.encode()
+_FROM = b'","derived_from":["sha256:'
 _BETWEEN = "\0"
 """Stands where a frame is open; canonical JSON escapes it."""
 
@@ -33,7 +36,7 @@ _BETWEEN = "\0"
 Integer = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]
 
 
-class _Form(msgspec.Struct, array_like=True):
+class Form(msgspec.Struct, array_like=True):
     """What a packed row holds, as MessagePack. `end` is a fragment or 0; without `start` there is no locator."""
 
     frame: Integer
@@ -44,7 +47,9 @@ class _Form(msgspec.Struct, array_like=True):
 
 
 _write_form = msgspec.msgpack.Encoder().encode
-_read_form = msgspec.msgpack.Decoder(_Form).decode
+_read_form = msgspec.msgpack.Decoder(Form).decode
+_read_together = msgspec.msgpack.Decoder(list[Form]).decode
+_ARRAY_32 = b"\xdd"
 _json = msgspec.json.Encoder().encode
 
 
@@ -75,7 +80,7 @@ class Packer:
         if frame.count(_BETWEEN) > 1 or f"{head}{inside}{tail}".encode() != data or not inside:
             return None
         start, space, end = (locator or "").partition(" ")
-        form = _Form(
+        form = Form(
             frame=self._fragment(frame, compress=True),
             block=deltas[0],
             sources=deltas[1:],
@@ -125,39 +130,70 @@ class PackedReads:
     def __init__(self, connection: Connection) -> None:
         self._db = connection
         self._fragments = FragmentReads(connection)
+        self._frames: dict[int, tuple[bytes, bytes]] = {}
+        self._ends: dict[int, bytes] = {}
         self.used: set[int] = set()
 
     def envelopes(self, rows: Iterable[tuple[int, bytes]]) -> dict[int, bytes]:
         """The envelope bytes of packed rows (ordinal, stored form). Unchecked: the caller hashes them."""
-        forms = _forms(rows)
+        forms = read_forms(rows)
         if not forms:
             return {}
         named = {n - delta for n, form in forms.items() for delta in (form.block, *form.sources)}
-        ids: dict[int, bytes] = dict(_rows(self._db, "n, id", "blocks", list(named)))
+        return self.rebuilt(forms, dict(_rows(self._db, "n, id", "blocks", list(named))))
+
+    def rebuilt(self, forms: Mapping[int, Form], ids: Mapping[int, bytes]) -> dict[int, bytes]:
+        """The envelope bytes of packed forms, where `ids` has at least the ids of the blocks that they name."""
         wanted = {f for form in forms.values() for f in (form.frame, form.end) if f}
         self.used |= wanted
-        texts = self._fragments.texts(wanted)
+        self._prepare(forms, self._fragments.texts(wanted))
+        frames, ends = self._frames, self._ends
+        named: dict[int, bytes] = {}
         found = {}
         for n, form in forms.items():
             try:
-                head, between, tail = texts[form.frame].partition(_BETWEEN)
-                sources = [ids[n - delta] for delta in form.sources]
-                inside = _inside(ids[n - form.block], sources, _locator(form, texts))
-            except (KeyError, IndexError, AttributeError):
+                head, tail = frames[form.frame]
+                sources = []
+                for source in form.sources:
+                    if n - source not in named:
+                        named[n - source] = hexlify(ids[n - source])
+                    sources.append(named[n - source])
+                if not sources:
+                    continue
+                parts = [head, hexlify(ids[n - form.block]), _FROM, _NEXT_BYTES.join(sources)]
+                if form.start is None:
+                    parts += [b'"]', tail]
+                else:
+                    end = ends[form.end] if form.end else b'"'
+                    parts += [b'"],"locator":', _json(form.start)[:-1], end, tail]
+                found[n] = b"".join(parts)
+            except (KeyError, TypeError, UnicodeEncodeError):
                 continue
-            if between:
-                found[n] = f"{head}{inside}{tail}".encode()
         return found
+
+    def _prepare(self, forms: Mapping[int, Form], texts: Mapping[int, str]) -> None:
+        """Frames taken apart, and ends of locators as JSON, remembered like the texts they are made of."""
+        if len(self._frames) + len(self._ends) > KEPT_TEXTS:
+            self._frames.clear()
+            self._ends.clear()
+        for form in forms.values():
+            if form.frame not in self._frames and form.frame in texts:
+                head, between, tail = texts[form.frame].partition(_BETWEEN)
+                if between:
+                    self._frames[form.frame] = (f"{head}{_BLOCK}".encode(), tail.encode())
+            if form.end and form.end not in self._ends and form.end in texts:
+                self._ends[form.end] = _json(texts[form.end])[1:]
 
     def locators(self, rows: Iterable[tuple[int, bytes]]) -> dict[int, str | None]:
         """The locators of packed rows (ordinal, stored form)."""
-        forms = _forms(rows)
+        forms = read_forms(rows)
         texts = self._fragments.texts({form.end for form in forms.values() if form.end})
         return {n: _locator(form, texts) for n, form in forms.items() if not form.end or form.end in texts}
 
 
-def _forms(rows: Iterable[tuple[int, bytes]]) -> dict[int, _Form]:
-    forms: dict[int, _Form] = {}
+def read_forms(rows: Iterable[tuple[int, bytes]]) -> dict[int, Form]:
+    """The forms of packed rows (ordinal, stored form); unreadable ones are missing."""
+    forms: dict[int, Form] = {}
     for n, data in rows:
         try:
             forms[n] = _read_form(data)
@@ -166,7 +202,18 @@ def _forms(rows: Iterable[tuple[int, bytes]]) -> dict[int, _Form]:
     return forms
 
 
-def _locator(form: _Form, texts: Mapping[int, str]) -> str | None:
+def read_forms_together(rows: Sequence[tuple[int, bytes]]) -> dict[int, Form]:
+    """The same at a quarter of the cost for whoever hashes what is rebuilt from them: where a row is damaged, the
+    forms of those beside it may be wrong."""
+    joined = b"".join([data for _, data in rows])
+    try:
+        forms = _read_together(_ARRAY_32 + len(rows).to_bytes(4, "big") + joined)
+    except (msgspec.MsgspecError, TypeError, ValueError):
+        return read_forms(rows)
+    return {n: form for (n, _), form in zip(rows, forms, strict=True)}
+
+
+def _locator(form: Form, texts: Mapping[int, str]) -> str | None:
     return form.start + texts[form.end] if form.end and form.start is not None else form.start
 
 
