@@ -273,37 +273,36 @@ class Derived:
         with store.view() as view:
             if not view.max_n:
                 return 0
-            try:
-                with (
-                    LexicalIndex.open_for_write(self.folder / "lexical") as lexical,
-                    FacetIndex.open_for_write(self.folder / "facets.db") as facets,
-                ):
-                    after = min(lexical.watermark, facets.watermark)
-                    if after >= view.max_n:
-                        return 0
-                    lexical_after, facets_after = lexical.watermark, facets.watermark
-                    progress.start("indexing", None, "blocks")
-                    _late_origins(view, facets, facets_after)
-                    count = 0
-                    broken: list[str] = []
-                    entries = entries_after(view, after, broken=broken)
-                    while chunk := list(islice(entries, LEXICAL_CHUNK)):
-                        lexical.add(e for e in chunk if e.n > lexical_after)
-                        facets.add(e for e in chunk if e.n > facets_after)
-                        count += len(chunk)
-                        progress.advance(len(chunk))
-                    lexical.commit(view.max_n)
-                    facets.commit(view.max_n)
-                    if broken:
-                        notes.append(
-                            f"{len(broken)} damaged blocks were left out of the indices; run `verify`"
-                        )
-                    return count
-            except BusyError as error:
-                notes.append(f"not indexed now: {error.message}")
-                return 0
-            finally:
-                progress.close()
+        try:
+            with (
+                LexicalIndex.open_for_write(self.folder / "lexical") as lexical,
+                FacetIndex.open_for_write(self.folder / "facets.db") as facets,
+                store.view() as view,  # not before the locks are held: a redaction may have come between
+            ):
+                after = min(lexical.watermark, facets.watermark)
+                if after >= view.max_n:
+                    return 0
+                lexical_after, facets_after = lexical.watermark, facets.watermark
+                progress.start("indexing", None, "blocks")
+                _late_origins(view, facets, facets_after)
+                count = 0
+                broken: list[str] = []
+                entries = entries_after(view, after, broken=broken)
+                while chunk := list(islice(entries, LEXICAL_CHUNK)):
+                    lexical.add(e for e in chunk if e.n > lexical_after)
+                    facets.add(e for e in chunk if e.n > facets_after)
+                    count += len(chunk)
+                    progress.advance(len(chunk))
+                lexical.commit(view.max_n)
+                facets.commit(view.max_n)
+                if broken:
+                    notes.append(f"{len(broken)} damaged blocks were left out of the indices; run `verify`")
+                return count
+        except BusyError as error:
+            notes.append(f"not indexed now: {error.message}")
+            return 0
+        finally:
+            progress.close()
 
     def _embed(self, store: Store, progress: Progress, notes: list[str], done: _Done) -> None:
         if self._embedder is None and self.spec.provider != "none":
@@ -404,14 +403,21 @@ class _Embedding:
 
     def _remaining(self, view: View) -> int:
         self._last = self._writer.watermark
-        return sum(1 for _ in _embeddable(view, self._last))
+        return sum(1 for _ in self._missing(view))
+
+    def _missing(self, view: View) -> Iterator[int]:
+        """Ordinals after the last one that have no vector: the watermark was lowered where bytes came back."""
+        ns = _embeddable(view, self._last)
+        while part := list(islice(ns, EMBED_CHUNK)):
+            held = self._writer.held(part)
+            yield from (n for n in part if n not in held)
 
     def _next(self) -> list[Entry]:
         """The next chunk, from a snapshot of its own: a long run must not hold one open."""
         from consilience.plan.entries import entries_of
 
         with self._store.view() as view:
-            ns = list(islice(_embeddable(view, self._last), EMBED_CHUNK))
+            ns = list(islice(self._missing(view), EMBED_CHUNK))
             return list(entries_of(view, ns))
 
     def _one(self, chunk: list[Entry]) -> None:

@@ -156,6 +156,15 @@ class FacetWriter:
         self._truncate = self._truncate or removed > 0
         return removed
 
+    def clear(self) -> None:
+        """Empty the facets, so that no byte of any entry stays, with the next `commit`; the watermark falls back to 0."""
+        with self._writing() as connection:
+            for table in ("label", "entry", "month", "value"):
+                connection.execute(f"DELETE FROM {table}")
+            connection.execute("UPDATE state SET watermark = 0, documents = 0")
+        self._ids.clear()
+        self._truncate = True
+
     def commit(self, watermark: int) -> None:
         """Make what was added durable and visible; `watermark` is the largest ordinal covered. Raises
         StorageError."""

@@ -165,10 +165,14 @@ class LexicalWriter:
         held = LexicalIndex.open(self._directory)
         if held is None or not held.holds_any(ns):
             return False
+        self.clear()
+        return True
+
+    def clear(self) -> None:
+        """Empty the index at once, so that no byte of any entry stays in its files; the watermark falls back to 0."""
         self._finish()
         self._engine, self._state = self._create()
         self._reset()
-        return True
 
     def close(self) -> None:
         """End writing; what was not committed is dropped. Waits for merges, so that files stay few."""

@@ -195,6 +195,19 @@ class VectorWriter:
             self._build_coarse()
         return int(gone.sum())
 
+    def held(self, ns: Iterable[int]) -> set[int]:
+        """Those of the ordinals that have a committed row."""
+        wanted = np.fromiter(ns, np.int64)
+        found, _ = self._rows.rows_of(wanted)
+        return set(wanted[found].tolist())
+
+    def rewind(self, watermark: int) -> None:
+        """Lower the watermark, at once: what lies above it and has no row is to be appended again."""
+        if watermark < self._meta.watermark:
+            meta = msgspec.structs.replace(self._meta, watermark=max(0, watermark))
+            replace_json(self._folder / "meta.json", meta)
+            self._rows = Rows(self._folder, meta)
+
     def close(self) -> None:
         """End writing; what was not committed is dropped."""
         self._pending = []
