@@ -15,7 +15,7 @@ from boltzmann.conformance import (
     sample_canonical,
     sample_semantic,
 )
-from boltzmann.exceptions import BlockIntegrityError
+from boltzmann.exceptions import BlockIntegrityError, BlockTombstonedError
 from boltzmann.protocol.operations import BrainReader
 from oracle_adapter import ReaderAdapter, StoreAdapter, seeded
 
@@ -54,9 +54,6 @@ class TestStore(BlockStoreConformance):
 
     def make_store(self) -> Any:
         return StoreAdapter(Store.create(self.folder / "brain"))
-
-    def test_tombstoned_block_is_distinguishable_from_missing(self) -> None:
-        pytest.skip("redaction is being built")
 
     def test_delete_reclaims(self) -> None:
         pytest.skip("pruning is being built")
@@ -125,6 +122,24 @@ class TestReader(BrainReaderConformance):
             for block_id in reader.module(memory_type).block_ids:
                 reader.prove(block_id, memory_type).require(reader.root_of(memory_type))
                 assert reader.resolve(block_id).block_id == block_id
+
+    def test_a_redacted_block_is_a_member_without_bytes(self) -> None:
+        """Section 10.6 as well: it counts, it proves itself, it reads as tombstoned, and the brain is whole."""
+        reader = self.make_reader()
+        before = reader.module(MemoryType.SEMANTIC)
+        gone, other = before.block_ids[:2]
+        StoreAdapter(reader.brain.store).tombstone(gone, "erasure policy: personal data")
+        after = reader.module(MemoryType.SEMANTIC)
+        assert after.root == before.root == reader.root_of(MemoryType.SEMANTIC)
+        assert reader.snapshot().modules[MemoryType.SEMANTIC].tombstones == [gone]
+        assert reader.prove(gone, MemoryType.SEMANTIC).verify(after.root)
+        for read in (reader.resolve, after.get):
+            assert read(other).block_id == other
+            with pytest.raises(BlockTombstonedError):
+                read(gone)
+        report = reader.resolvability()
+        assert report.is_intact
+        assert report.tombstoned == {MemoryType.SEMANTIC: [gone]}
 
     def test_damage_is_missing_and_not_verified(self) -> None:
         """The other side of test_reports_resolvability_three_ways and test_verifies_itself."""

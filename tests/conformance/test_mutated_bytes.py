@@ -23,6 +23,7 @@ from wire_documents import TRUST_ROOTS, envelope
 
 from consilience.errors import FormatError
 from consilience.protocol import (
+    MemoryType,
     Proof,
     canonical,
     composition_document,
@@ -33,6 +34,7 @@ from consilience.protocol import (
     sha256,
     snapshot,
 )
+from consilience.protocol.bulk import decode_many, kind_of
 
 A, B, C = sorted(format_digest(sha256(bytes([n]))) for n in range(3))
 ANA = {"id": "ana@example.org", "kind": "human"}
@@ -148,3 +150,63 @@ def test_mutated_bytes_are_refused_or_kept(run: str, name: str, pytestconfig: py
         except Exception as error:
             raise AssertionError(f"seed {seed}: {data!r}") from error
     assert 0 < taken < examples / 2
+
+
+# --- pages of blocks ----------------------------------------------------------------------------------------
+
+FACT = {"kind": "fact", "label": "a", "statement": "b"}
+PAGES: dict[str, list[bytes]] = {
+    "semantic 1": [
+        canonical.encode(envelope("semantic", 1, FACT | more))
+        for more in (
+            {},
+            {"evidence": [A, B]},
+            {"relations": [{"predicate": "p", "target": C}]},
+            {"statement": '","schema_version":1,"serialization":"jcs/1"},{"boltzmann":1'},
+        )
+    ],
+    "episodic 2": [
+        canonical.encode(envelope("episodic", 2, {"summary": "s", "occurred_at": RECORD["at"]} | more))
+        for more in ({}, {"tags": []}, {"content": {"blob": A, "media_type": "a/b", "size": 0}})
+    ],
+    "semantic 3": [
+        canonical.encode(envelope("semantic", 3, payload))
+        for payload in (
+            {"kind": "relation", "relations": EDGES},
+            {"kind": "class", "scheme": "s", "label": "l"},
+            {"kind": "scheme", "scheme": "s", "exclusive": False},
+        )
+    ],
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("run", CASES)
+def test_a_page_of_blocks_is_read_where_each_of_them_is(
+    run: str, name: str, pytestconfig: pytest.Config
+) -> None:
+    """`decode_many` against `decode`: also where two documents are cut apart at another place than between them."""
+    memory_type, version = MemoryType(name.split()[0]), int(name.split()[1])
+    corpus = PAGES[name]
+    seed = 1 if run == "suite" else random.SystemRandom().getrandbits(32)
+    source, taken = random.Random(seed), 0
+    examples = examples_of(run, pytestconfig, 2_000)
+    for _ in range(examples):
+        page = [source.choice(corpus) for _ in range(source.randint(1, 4))]
+        at = source.randrange(len(page))
+        if source.random() < 0.5:
+            page[at] = mutated(source, corpus)
+        elif len(page) > 1:
+            joined = b",".join(page[:2])
+            cut = source.randint(0, len(joined))
+            page[:2] = [joined[:cut], joined[cut + 1 :]]
+        each = [value_or_none(decode, data, FormatError) for data in page]
+        sound = all(
+            b is not None and (b.memory_type, b.schema_version) == (memory_type, version) for b in each
+        )
+        found = decode_many(memory_type, version, page)
+        assert (found is not None) == sound, f"seed {seed}: {page!r}"
+        assert not sound or found == [block.payload for block in each if block is not None]
+        assert not sound or {kind_of(data) for data in page} == {(memory_type, version)}
+        taken += sound
+    assert 0 < taken < examples

@@ -36,13 +36,16 @@ from consilience.protocol import (
     Actor,
     ActorKind,
     Digest,
+    Mechanism,
     MemoryType,
+    Removal,
     composition_document,
     content_refs,
     decode,
     parse_digest,
+    record_block,
 )
-from consilience.store import Store, StoredBlock, View
+from consilience.store import Store, StoredBlock, View, Writer
 
 ACTOR = Actor(id="ana@example.org", kind=ActorKind.HUMAN)
 NOW = dt.datetime(2026, 3, 1, 12, 0, 0, tzinfo=dt.UTC)
@@ -59,16 +62,18 @@ def in_their_terms() -> Iterator[None]:
         raise theirs.BlockIntegrityError(error.message) from error
 
 
-def stored(view: View, digest: TheirDigest) -> StoredBlock | None:
+def stored(view: View | Writer, digest: TheirDigest) -> StoredBlock | None:
     """View.ordinals, View.blocks."""
     n = view.ordinals([Digest(digest.raw)]).get(Digest(digest.raw))
     return None if n is None else view.blocks([n])[0]
 
 
-def bytes_of(block: StoredBlock) -> bytes:
-    """StoredBlock.data and .intact: redacted, damaged, or the envelope."""
+def bytes_of(view: View, block: StoredBlock) -> bytes:
+    """StoredBlock.data and .intact, View.redactions: the envelope, or why it is not here."""
     if block.data is None:
-        raise theirs.BlockTombstonedError(f"the bytes of {block.id.hex()} are gone")
+        for redaction in view.redactions([block.id]).values():
+            raise theirs.BlockTombstonedError(str(redaction))
+        raise theirs.BlockNotFoundError(f"the bytes of {block.id.hex()} are gone, and no record says why")
     if not block.intact:
         raise theirs.BlockIntegrityError(f"the bytes of {block.id.hex()} are damaged")
     return block.data
@@ -93,11 +98,28 @@ class StoreAdapter:
         with self.store.view() as view:
             return BlockId.from_raw(view.blocks([n])[0].id)
 
+    def tombstone(self, digest: TheirDigest, reason: str) -> None:
+        """Writer.destroy with its removal record (which `retain redact` writes), Store.finish_erasing."""
+        with self.store.write(ACTOR, NOW) as writer, in_their_terms():
+            block = stored(writer, digest)
+            if block is None:
+                raise BlockNotFoundError(f"no block {digest}")
+            record = Removal(
+                blocks=(str(digest),),
+                mechanism=Mechanism.TOMBSTONE,
+                memory_type=block.memory_type,
+                reason=reason,
+                actor=ACTOR,
+                at=writer.at,
+            )
+            writer.add(record_block(record))
+            writer.destroy([block.n], {})
+
     def get_bytes(self, digest: TheirDigest) -> bytes:
         """StoredBlock.data and .intact for a block; View.content, which hashes, for an original."""
         with self.store.view() as view, in_their_terms():
             block = stored(view, digest)
-            return view.content(Digest(digest.raw)) if block is None else bytes_of(block)
+            return view.content(Digest(digest.raw)) if block is None else bytes_of(view, block)
 
     def get_block(self, block_id: BlockId) -> TheirBlock:
         """protocol.decode of the bytes."""
@@ -160,7 +182,7 @@ class ReaderAdapter:
             block = stored(view, block_id)
             if block is None or not view.members([block.n]):
                 raise BlockNotFoundError(f"{block_id} is not a member")
-            return TheirBlock.decode(decode(bytes_of(block)).data)
+            return TheirBlock.decode(decode(bytes_of(view, block)).data)
 
     def prove(self, block_id: BlockId, memory_type: TheirType) -> InclusionProof:
         """View.prove; our proof document, read by them."""
@@ -186,7 +208,7 @@ class ReaderAdapter:
                         found["tombstoned" if gone else "missing"][kind].append(block_id)
                         continue
                     found["resolvable"][kind].append(block_id)
-                    for ref in content_refs(decode(bytes_of(stored(view, block_id))).payload):  # type: ignore[arg-type]
+                    for ref in content_refs(decode(bytes_of(view, stored(view, block_id))).payload):  # type: ignore[arg-type]
                         here = view.has_content(parse_digest(ref.blob))
                         found["content_resolvable" if here else "content_missing"][kind].append(
                             OciDigest.parse(ref.blob)
