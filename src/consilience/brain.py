@@ -122,6 +122,13 @@ class Brain:
         with self._store.view() as view:
             return resolve_snapshot(view, text, others)
 
+    def describe(self, at: Digest | None = None) -> str:
+        """A snapshot in words: its first digits, when it was made, how many came since."""
+        from consilience.history import describe_snapshot
+
+        with self._store.view(at) as view:
+            return describe_snapshot(view)
+
     def history(self, *, limit: int | None = 20, module: MemoryType | None = None) -> HistoryReport:
         """The newest snapshots and what each changed; with `module` those that changed it."""
         from consilience.history import history_report
@@ -216,6 +223,16 @@ class Brain:
 
         with self._store.view(at) as view:
             return prove_block(view, self.name, id_or_prefix)
+
+    def evidence(self, *ids_or_prefixes: str, records: bool = False, at: Digest | None = None) -> bytes:
+        """A proof file of blocks, which anybody can check without this brain (`protocol.evidence`); with `records`
+        also of the provenance records about them. BlockNotFoundError for a block that is no member."""
+        from consilience.citations.proofs import prove_blocks
+        from consilience.inspection import resolve
+
+        with self._store.view(at) as view:
+            ids = [resolve(view, each) for each in ids_or_prefixes]
+            return prove_blocks(view, self.name, ids, records=records)
 
     def content(self, id_or_prefix: str, *, at: Digest | None = None) -> bytes:
         """The bytes of a block: a canonical block's original, any other block's canonical envelope."""

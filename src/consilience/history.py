@@ -29,6 +29,7 @@ __all__ = [
     "HistoryEntry",
     "HistoryReport",
     "ModuleDiff",
+    "describe_snapshot",
     "diff_report",
     "history_report",
     "resolve_snapshot",
@@ -67,6 +68,15 @@ def resolve_snapshot(view: View, text: str, others: Iterable[tuple[str, Path]] =
     if found:
         return found[0].digest
     raise _not_here(view, text, digits[1], others)
+
+
+def describe_snapshot(view: View) -> str:
+    """The view's snapshot in words: `snapshot 3f2a9c01d2e4 of 2026-11-30T09:24:04Z, 4 before the head`."""
+    if view.snapshot is None:
+        return "no snapshot yet"
+    behind = view.snapshots_after()
+    place = f"{behind:,} before the head" if behind else "the head"
+    return f"snapshot {_short(view.snapshot.digest)} of {view.snapshot.created_at}, {place}"
 
 
 def _before_head(view: View, back: int) -> Digest:

@@ -146,7 +146,13 @@ def resolve(view: View, id_or_prefix: str) -> Digest:
 
 
 def _stored(view: View, block_id: Digest) -> StoredBlock:
-    return view.blocks([view.ordinals([block_id])[block_id]])[0]
+    n = view.ordinals([block_id])[block_id]
+    if not view.is_head and n not in view.members([n]):
+        raise BlockNotFoundError(
+            f"{format_digest(block_id)} is not a member of the snapshot {_snapshot(view)[7:19]}",
+            hint="without --at it is looked up at the head; `history` lists the snapshots",
+        )
+    return view.blocks([n])[0]
 
 
 def inspect_block(view: View, brain: str, id_or_prefix: str) -> BlockReport:
@@ -256,14 +262,15 @@ def brain_status(reader: Reader, path: Path) -> BrainStatus:
     vectors = reader.vectors.count if reader.vectors is not None else 0
     unembedded = max(0, searched - vectors) if reader.wants_vectors else 0
     advice = _advice(reader, searched, behind, unembedded)
-    languages = reader.lexical.statistics.languages if reader.lexical is not None else {}
+    now = reader.lexical if view.is_head else None
+    languages = now.statistics.languages if now is not None else {}
     return BrainStatus(
         brain=reader.name,
         path=path,
         snapshot=format_digest(snapshot.digest) if snapshot is not None else None,
         changed_at=snapshot.created_at if snapshot is not None else None,
         changed_by=snapshot.actor.id if snapshot is not None else None,
-        snapshots=snapshot.seq if snapshot is not None else 0,
+        snapshots=view.snapshot_count(),
         modules=modules,
         files=sum(1 for _ in view.origins()),
         behind=behind,
@@ -279,6 +286,8 @@ def brain_status(reader: Reader, path: Path) -> BrainStatus:
 
 def _advice(reader: Reader, searched: int, behind: int, unembedded: int) -> tuple[str, ...]:
     out = list(reader.notes)
+    if not reader.view.is_head:
+        return tuple(out)
     if not searched:
         return (*out, "empty: `ingest PATH...` takes files and folders in")
     if behind:

@@ -10,8 +10,9 @@ import contextlib
 import os
 import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -24,13 +25,18 @@ from consilience.errors import (
     NoBrainError,
     NoProjectError,
     StorageError,
+    UsageError,
 )
 
 if TYPE_CHECKING:
     from consilience.brain import Brain
+    from consilience.citations.checking import Checker
+    from consilience.citations.model import CheckReport
     from consilience.compound import Compound
     from consilience.embed.base import EmbedderSpec
     from consilience.model import Bundle, Explanation, Query
+    from consilience.protocol import Digest
+    from consilience.store import View
 
 SEARCH_DEPTH = 4
 """How many folders below the present one `found_projects` looks into."""
@@ -193,17 +199,55 @@ class Project:
             brain.path, name=brain.name, embedder=spec, cache_dir=self._models(spec), read_only=read_only
         )
 
-    def compound(self, *names: str, all: bool = False) -> Compound:
+    def compound(
+        self, *names: str, all: bool = False, at: Mapping[str, str] = MappingProxyType({})
+    ) -> Compound:
         """Several brains to be asked one question: those named, or with `all` every one that is here (C1 to
         C4).
 
         A member is opened by the first question it is asked, in that question's own thread: one that cannot
-        be opened is a failure of that member, and the others answer.
+        be opened is a failure of that member, and the others answer. `at` names for some members the snapshot
+        at which they are asked; those are opened at once. Raises UsageError for a brain that is no member,
+        NotFoundError for a snapshot that it has not.
         """
         from consilience.compound import Compound, choose
 
         chosen = choose(self.config.brain_names, names, all, self.absent)
-        return Compound([_Member(self, name) for name in chosen.names], chosen.skipped)
+        for name in at:
+            if name not in chosen.names:
+                members = ", ".join(chosen.names)
+                raise UsageError(
+                    f"a snapshot is named for {name!r}, which is not asked", hint=f"asked are {members}"
+                )
+        members = [_Member(self, name, at=self._snapshot(name, at.get(name))) for name in chosen.names]
+        return Compound(members, chosen.skipped)
+
+    def _snapshot(self, name: str, text: str | None) -> Digest | None:
+        if text is None:
+            return None
+        others = [(brain.name, brain.path) for brain in self.brains if brain.name != name]
+        with self.brain(name, read_only=True) as opened:
+            return opened.snapshot(text, others)
+
+    def check(self, text: str, *, name: str = "") -> CheckReport:
+        """Check every citation in a text (plain, Markdown, JSON) against the brains of this project.
+
+        Reports, never raises on what it finds: a citation that does not hold, a brain that is not here.
+        """
+        with self.checker() as checker:
+            return checker.check(text, name=name)
+
+    def checker(self) -> Checker:
+        """For several texts against one snapshot of each brain; a context manager."""
+        from consilience.citations.checking import Checker
+
+        return Checker(self.view)
+
+    @contextlib.contextmanager
+    def view(self, name: str) -> Iterator[View]:
+        """A brain at its head snapshot, opened for it; raises as `brain` does."""
+        with self.brain(name, read_only=True) as brain, brain.store.view() as view:
+            yield view
 
     def absent(self, name: str) -> str | None:
         """Why a declared brain cannot be asked, or None if its layout is on this machine."""
@@ -289,17 +333,18 @@ class Project:
 class _Member:
     """A brain of a project as a compound's member, opened when it is first asked."""
 
-    def __init__(self, project: Project, name: str) -> None:
+    def __init__(self, project: Project, name: str, *, at: Digest | None = None) -> None:
         self.name = name
+        self._at = at
         self._project = project
         self._brain: Brain | None = None
         self._lock = threading.Lock()
 
     def search(self, query: Query) -> Bundle:
-        return self._open().search(query)
+        return self._open().search(query, at=self._at)
 
     def explain(self, query: Query, *, analyze: bool = False) -> Explanation:
-        return self._open().explain(query, analyze=analyze)
+        return self._open().explain(query, analyze=analyze, at=self._at)
 
     def _open(self) -> Brain:
         with self._lock:

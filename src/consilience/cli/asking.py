@@ -52,7 +52,7 @@ def query(options: Mapping[str, Any]) -> Query:
     if any("\ud800" <= char <= "\udfff" for char in text):
         raise QueryError("the question is not valid UTF-8", hint="check the terminal's encoding")
     filters = Filters(
-        modules=tuple(dict.fromkeys(_module(name) for name in options["modules"])),
+        modules=tuple(dict.fromkeys(module_named(name) for name in options["modules"])),
         kinds=options["kinds"],
         subjects=options["subjects"],
         tags=options["tags"],
@@ -69,7 +69,8 @@ def query(options: Mapping[str, Any]) -> Query:
     )
 
 
-def _module(name: str) -> MemoryType:
+def module_named(name: str) -> MemoryType:
+    """The module that a word names. UsageError with the known ones."""
     from consilience.config import near
 
     known = tuple(MemoryType)

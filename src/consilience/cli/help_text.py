@@ -25,7 +25,10 @@ Ask:
   compound  Ask several brains one question
 
 Check:
+  history   Show a brain's snapshots and what each changed
+  diff      Show what changed between two snapshots of a brain
   block     Show one block, where it comes from, its proof
+  check     Check citations in an answer, and proof files
   verify    Recompute everything a brain claims
 
 Options:
@@ -192,10 +195,12 @@ Global options:
 Usage: csl status [OPTIONS]
 
   Say what is here, healthy, behind or missing, and what to do about it. With
-  --brain, of that one only.
+  --brain, of that one only; with --at, what that one held then.
 
 Options:
-  -h, --help  Show this message and exit.
+  --at SNAPSHOT  As it was at a snapshot: head~N, or the first digits of one
+                 that `csl history` lists.
+  -h, --help     Show this message and exit.
 
 Global options:
   --project PATH        The project: its folder, or its consilience.toml.
@@ -516,6 +521,8 @@ Options:
                              included.
   --include-superseded       Also what something else has replaced.
   --no-floor                 Also what is no nearer than chance.
+  --at SNAPSHOT              As it was at a snapshot: head~N, or the first
+                             digits of one that `csl history` lists.
   -h, --help                 Show this message and exit.
 
 Global options:
@@ -530,6 +537,7 @@ Examples:
   csl search how are features deprecated
   csl search 'structured concurrency' --brain python --limit 3
   csl search 'exam dates' --module episodic --since 2024-01-01
+  csl search 'exam dates' --at head~3
 """,
     "explain": """\
 Usage: csl explain [OPTIONS] TEXT...
@@ -554,6 +562,8 @@ Options:
                              included.
   --include-superseded       Also what something else has replaced.
   --no-floor                 Also what is no nearer than chance.
+  --at SNAPSHOT              As it was at a snapshot: head~N, or the first
+                             digits of one that `csl history` lists.
   --analyze                  Run it, and show what was measured beside what
                              was estimated.
   -h, --help                 Show this message and exit.
@@ -624,6 +634,8 @@ Options:
   --all                      Ask every brain that is on this machine.
   --fuse                     One list for all, by reciprocal rank, instead of
                              one for each brain.
+  --at BRAIN=SNAPSHOT        One brain as it was at a snapshot of its own;
+                             repeatable. The others as they are.
   -h, --help                 Show this message and exit.
 
 Global options:
@@ -637,6 +649,7 @@ Global options:
 Examples:
   csl compound search --all how are features deprecated
   csl compound search --brains python,rust 'deprecation policy' --fuse
+  csl compound search --all 'deprecation policy' --at python=head~3
 """,
     "compound explain": """\
 Usage: csl compound explain [OPTIONS] TEXT...
@@ -664,6 +677,8 @@ Options:
   --brains NAME[,NAME...]    The brains to ask, in this order; repeatable, or
                              with commas.
   --all                      Ask every brain that is on this machine.
+  --at BRAIN=SNAPSHOT        One brain as it was at a snapshot of its own;
+                             repeatable. The others as they are.
   --analyze                  Run it, and show what was measured beside what
                              was estimated.
   -h, --help                 Show this message and exit.
@@ -679,6 +694,63 @@ Global options:
 Examples:
   csl compound explain --all how are features deprecated
 """,
+    "history": """\
+Usage: csl history [OPTIONS]
+
+  Show the snapshots of a brain, newest first: when, by whom, what changed in
+  each module, which files.
+
+  A snapshot's first digits, or head~N, go to --at and to `csl diff`.
+
+Options:
+  -n, --limit INTEGER RANGE  Most snapshots, newest first.  [default: 20;
+                             1<=x<=1000000]
+  --module MODULE            Only snapshots that changed this module, and
+                             that.
+  -h, --help                 Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Examples:
+  csl history
+  csl history --brain algebra --limit 3
+  csl history --module semantic
+""",
+    "diff": """\
+Usage: csl diff [OPTIONS] A B
+
+  Show which blocks joined, left, were superseded, demoted, shown again or
+  redacted from snapshot A to snapshot B.
+
+  The counts are of all; the list is cut at --limit, and says so.
+
+Arguments:
+  A  A snapshot: head, head~N, or its first digits.
+  B  Another one of the same brain.
+
+Options:
+  --module MODULE            Only this module; provenance is listed only so.
+  -n, --limit INTEGER RANGE  Most blocks listed.  [default: 20; 0<=x<=1000000]
+  -h, --help                 Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Examples:
+  csl diff head~1 head
+  csl diff 3f2a9c01 head --module semantic --limit 100
+""",
     "block": """\
 Usage: csl block [OPTIONS] ID
 
@@ -689,10 +761,13 @@ Arguments:
   ID  sha256:... or its first four hex digits or more.
 
 Options:
-  --prove     Its inclusion proof into the module's root, checked (RFC 9162).
-  --bytes     Its bytes and nothing else: a file's original, or canonical
-              JSON.
-  -h, --help  Show this message and exit.
+  --at SNAPSHOT  As it was at a snapshot: head~N, or the first digits of one
+                 that `csl history` lists.
+  --prove        Its inclusion proof into the module's root, checked (RFC
+                 9162).
+  --bytes        Its bytes and nothing else: a file's original, or canonical
+                 JSON.
+  -h, --help     Show this message and exit.
 
 Global options:
   --project PATH        The project: its folder, or its consilience.toml.
@@ -707,14 +782,49 @@ Examples:
   csl block 3f2a9c01d2e4 --prove
   csl block 3f2a9c01d2e4 --bytes > file
 """,
+    "check": """\
+Usage: csl check [OPTIONS] CITE|FILE|-...
+
+  Check every citation in an answer: is the block a member under the root it
+  names, is it what the brain says now, and does the quotation beside it stand
+  in it. A proof file is checked by itself, without a brain or a project. Exit
+  status 5 if one fails.
+
+Arguments:
+  CITE|FILE|-...  Citations; files with citations in them (text, Markdown,
+                  JSON); proof files; - is standard input.
+
+Options:
+  --snapshot DIGEST  The snapshot that you trust: proof files must be of it.
+  -h, --help         Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Examples:
+  csl check answer.md
+  my-model 'why does the sensor read low?' | csl check -
+  csl check csl:station/semantic/sha256:9495...@sha256:ffbe...
+  csl check proof.json --snapshot sha256:6063...
+""",
     "verify": """\
 Usage: csl verify [OPTIONS]
 
   Recompute every id, membership, root, snapshot and original of a brain. Exit
   status 5 if one differs.
 
+  With --at, the roots of that snapshot too, from the blocks that were its
+  members.
+
 Options:
-  -h, --help  Show this message and exit.
+  --at SNAPSHOT  As it was at a snapshot: head~N, or the first digits of one
+                 that `csl history` lists.
+  -h, --help     Show this message and exit.
 
 Global options:
   --project PATH        The project: its folder, or its consilience.toml.
@@ -726,6 +836,7 @@ Global options:
 
 Examples:
   csl verify --brain algebra
+  csl verify --brain algebra --at head~3
 """,
     "--version": """\
 csl 0.1.0

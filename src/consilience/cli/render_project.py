@@ -16,6 +16,7 @@ from consilience.project import Project, Removed, found_projects
 
 if TYPE_CHECKING:
     from consilience.inspection import BrainStatus, ModuleStatus
+    from consilience.protocol import Digest
 
 
 class Made(Value, frozen=True, kw_only=True):
@@ -164,14 +165,17 @@ def listed(start: Path) -> tuple[tuple[Listed, ...], tuple[str, ...]]:
     return tuple(projects), tuple(broken)
 
 
-def show(project: Project, names: Sequence[str] = ()) -> tuple[Shown, ConsilienceError | None]:
-    """The project with the state of its brains (of all, or of those named), and the gravest thing found."""
+def show(
+    project: Project, names: Sequence[str] = (), at: Digest | None = None
+) -> tuple[Shown, ConsilienceError | None]:
+    """The project with the state of its brains (of all, or of those named), and the gravest thing found; `at` is a
+    snapshot of the one named."""
     states = []
     worst: ConsilienceError | None = None
     for brain in project.brains:
         if names and brain.name not in names:
             continue
-        state, error = _state(project, brain)
+        state, error = _state(project, brain, at)
         states.append(state)
         if error is not None and worst is None:
             worst = type(error)(f"{brain.name}: {error.message}", hint=error.hint)
@@ -186,7 +190,9 @@ def show(project: Project, names: Sequence[str] = ()) -> tuple[Shown, Consilienc
     return shown, worst
 
 
-def _state(project: Project, brain: BrainConfig) -> tuple[BrainState, ConsilienceError | None]:
+def _state(
+    project: Project, brain: BrainConfig, at: Digest | None = None
+) -> tuple[BrainState, ConsilienceError | None]:
     error: ConsilienceError | None = None
     status: StatusDocument | None = None
     absent = project.absent(brain.name)
@@ -198,7 +204,7 @@ def _state(project: Project, brain: BrainConfig) -> tuple[BrainState, Consilienc
     else:
         try:
             with project.brain(brain.name, read_only=True) as opened:
-                found = opened.status()
+                found = opened.status(at=at)
             status = _document(found)
             state = "healthy" if found.healthy else "stale" if found.snapshot is not None else "empty"
             advice = found.advice

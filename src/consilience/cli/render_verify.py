@@ -17,8 +17,8 @@ class ProblemDocument(Value, frozen=True, kw_only=True):
 
 
 class VerifyDocument(Value, frozen=True, kw_only=True):
-    """`data` of `verify`: how much was checked, what does not follow, `more` problems not listed, and content
-    files that no block names (`orphans`; harmless)."""
+    """`data` of `verify`: how much was checked, what does not follow, `more` problems not listed, content
+    files that no block names (`orphans`; harmless), and the parent of the oldest snapshot where it is not here."""
 
     brain: str
     blocks: int
@@ -29,6 +29,7 @@ class VerifyDocument(Value, frozen=True, kw_only=True):
     problems: tuple[ProblemDocument, ...]
     more: int
     orphans: tuple[str, ...]
+    truncated: str | None
 
 
 def document(brain: str, report: VerifyReport) -> VerifyDocument:
@@ -51,6 +52,7 @@ def document(brain: str, report: VerifyReport) -> VerifyDocument:
         ),
         more=report.more,
         orphans=report.orphans,
+        truncated=report.truncated,
     )
 
 
@@ -74,5 +76,11 @@ def verified(brain: str, report: VerifyReport, terminal: Terminal) -> Iterator[s
             yield ("  " if at == 0 else "    ") + terminal.style(line, "red")
     if report.more:
         yield f"  and {report.more:,} more problems"
+    if report.truncated is not None:
+        text = (
+            f"the chain of snapshots begins after {report.truncated}, which is not here any more (no damage)"
+        )
+        for at, line in enumerate(wrap(text, max(terminal.width - 4, 75))):
+            yield ("  " if at == 0 else "    ") + line
     if report.orphans:
         yield f"  {len(report.orphans):,} content files that no block names (harmless)"

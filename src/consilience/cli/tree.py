@@ -81,7 +81,10 @@ SECTIONS: dict[str, dict[str, Leaf | Branch]] = {
         "compound": COMPOUND,
     },
     "Check": {
+        "history": Leaf(f"{_COMMANDS}.history", "history", "Show a brain's snapshots and what each changed"),
+        "diff": Leaf(f"{_COMMANDS}.history", "diff", "Show what changed between two snapshots of a brain"),
         "block": Leaf(f"{_COMMANDS}.block", "block", "Show one block, where it comes from, its proof"),
+        "check": Leaf(f"{_COMMANDS}.check", "check", "Check citations in an answer, and proof files"),
         "verify": Leaf(f"{_COMMANDS}.verify", "verify", "Recompute everything a brain claims"),
     },
 }

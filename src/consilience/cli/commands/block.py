@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from consilience.cli import output
+from consilience.cli import output, past
 from consilience.cli.framework import argument, command
 from consilience.cli.invocation import Invocation
 from consilience.errors import IntegrityError, UsageError
@@ -20,11 +20,12 @@ from consilience.errors import IntegrityError, UsageError
     ],
 )
 @argument("block_id", metavar="ID", help="sha256:... or its first four hex digits or more.")
+@past.at_option
 @click.option("--prove", is_flag=True, help="Its inclusion proof into the module's root, checked (RFC 9162).")
 @click.option(
     "--bytes", "raw", is_flag=True, help="Its bytes and nothing else: a file's original, or canonical JSON."
 )
-def block(invocation: Invocation, block_id: str, prove: bool, raw: bool) -> int:
+def block(invocation: Invocation, block_id: str, prove: bool, raw: bool, at_text: str | None) -> int:
     """Show one block: what it says, where it comes from, by whom, when, and what replaced it."""
     from consilience.cli import render_block
 
@@ -33,11 +34,13 @@ def block(invocation: Invocation, block_id: str, prove: bool, raw: bool) -> int:
         raise UsageError(f"--bytes prints bytes and nothing else, so it does not go with {other}")
     brain = invocation.brain_config()
     with invocation.project().brain(brain.name, read_only=True) as opened:
+        at = past.resolve(invocation, opened, at_text)
         if raw:
-            output.write_bytes(opened.content(block_id))
+            output.write_bytes(opened.content(block_id, at=at))
             return 0
-        report = opened.block(block_id)
-        proof = opened.prove(report.block_id) if prove else None
+        report = opened.block(block_id, at=at)
+        proof = opened.prove(report.block_id, at=at) if prove else None
+        told = None if at is None else opened.describe(at)
     error = None
     if report.resolvable and not report.intact:
         error = IntegrityError(
@@ -47,6 +50,6 @@ def block(invocation: Invocation, block_id: str, prove: bool, raw: bool) -> int:
         error = IntegrityError(f"{report.block_id} does not lead to the root {proof.root}", hint="csl verify")
     return invocation.emit(
         lambda: render_block.document(report, proof),
-        lambda terminal: render_block.block(report, proof, terminal),
+        lambda terminal: (*render_block.block(report, proof, terminal), *past.lines(told, terminal)),
         error=error,
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import click
 
-from consilience.cli import output
+from consilience.cli import output, past
 from consilience.cli.asking import asking, query
 from consilience.cli.framework import command
 from consilience.cli.invocation import Invocation
@@ -38,6 +38,7 @@ def _say_what_is_ignored(invocation: Invocation) -> None:
     examples=[
         "csl compound search --all how are features deprecated",
         "csl compound search --brains python,rust 'deprecation policy' --fuse",
+        "csl compound search --all 'deprecation policy' --at python=head~3",
     ],
 )
 @asking
@@ -45,7 +46,15 @@ def _say_what_is_ignored(invocation: Invocation) -> None:
 @click.option(
     "--fuse", is_flag=True, help="One list for all, by reciprocal rank, instead of one for each brain."
 )
-def search(invocation: Invocation, brains: tuple[str, ...], all_: bool, fuse: bool, **options: object) -> int:
+@past.at_brain_option
+def search(
+    invocation: Invocation,
+    brains: tuple[str, ...],
+    all_: bool,
+    fuse: bool,
+    at_texts: tuple[str, ...],
+    **options: object,
+) -> int:
     """Search several brains, side by side: grouped by brain, or with --fuse as one list.
 
     --limit counts per brain, or with --fuse for the whole list.
@@ -56,10 +65,12 @@ def search(invocation: Invocation, brains: tuple[str, ...], all_: bool, fuse: bo
 
     asked = query(options)
     _say_what_is_ignored(invocation)
-    result = invocation.project().compound(*brains, all=all_).search(asked, fuse=fuse)
+    compound = invocation.project().compound(*brains, all=all_, at=past.by_brain(at_texts))
+    result = compound.search(asked, fuse=fuse)
+    told = past.of_members(invocation, at_texts, result.members)
     return invocation.emit(
         lambda: to_json(result),
-        lambda terminal: render_search.compound(result, terminal),
+        lambda terminal: (*render_search.compound(result, terminal), *past.lines(told, terminal)),
         warnings=result.warnings,
         error=outcome(result),
     )
@@ -72,9 +83,15 @@ def search(invocation: Invocation, brains: tuple[str, ...], all_: bool, fuse: bo
 )
 @asking
 @choosing
+@past.at_brain_option
 @click.option("--analyze", is_flag=True, help="Run it, and show what was measured beside what was estimated.")
 def explain(
-    invocation: Invocation, brains: tuple[str, ...], all_: bool, analyze: bool, **options: object
+    invocation: Invocation,
+    brains: tuple[str, ...],
+    all_: bool,
+    analyze: bool,
+    at_texts: tuple[str, ...],
+    **options: object,
 ) -> int:
     """Show each brain's own plan for a question, side by side. There is no plan of the compound."""
     from consilience.cli import render_explain
@@ -83,10 +100,12 @@ def explain(
 
     asked = query(options)
     _say_what_is_ignored(invocation)
-    result = invocation.project().compound(*brains, all=all_).explain(asked, analyze=analyze)
+    compound = invocation.project().compound(*brains, all=all_, at=past.by_brain(at_texts))
+    result = compound.explain(asked, analyze=analyze)
+    told = past.of_members(invocation, at_texts, result.members)
     return invocation.emit(
         lambda: to_json(result),
-        lambda terminal: render_explain.compound(result, terminal),
+        lambda terminal: (*render_explain.compound(result, terminal), *past.lines(told, terminal)),
         warnings=result.warnings,
         error=outcome(result),
     )

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+from consilience.cli import past
 from consilience.cli.framework import command
 from consilience.cli.invocation import Invocation
 
 
 @command("status", short_help="What is here, healthy, stale or missing", examples=["csl status"])
-def status(invocation: Invocation) -> int:
+@past.at_option
+def status(invocation: Invocation, at_text: str | None) -> int:
     """Say what is here, healthy, behind or missing, and what to do about it. With --brain, of that one
-    only."""
+    only; with --at, what that one held then."""
     from consilience.cli import render_project
 
     project = invocation.project()
     named = invocation.options.get("brain")
     names = (project.declared(named).name,) if named is not None else ()
-    shown, error = render_project.show(project, names)
+    at = told = None
+    if at_text is not None:
+        names = (invocation.brain_config().name,)
+        with project.brain(names[0], read_only=True) as opened:
+            at = past.resolve(invocation, opened, at_text)
+            told = opened.describe(at)
+    shown, error = render_project.show(project, names, at)
     return invocation.emit(
-        lambda: shown, lambda terminal: render_project.status(shown, terminal), error=error
+        lambda: shown,
+        lambda terminal: (*render_project.status(shown, terminal), *past.lines(told, terminal)),
+        error=error,
     )
