@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -22,10 +23,14 @@ def unusable(path: Path, why: str) -> IndexUnusableError:
     )
 
 
-def storage_error(path: Path, error: OSError) -> StorageError:
-    return StorageError(
-        f"cannot write the index at {path}: {error.strerror or error}", hint="check space and permissions"
-    )
+def storage_error(path: Path, error: Exception) -> StorageError:
+    """`cannot write the index at /x: No space left on device`, also where tantivy says it at length."""
+    if isinstance(error, OSError) and error.strerror:
+        reason = error.strerror
+    else:
+        system = re.search(r"\bos error (\d+)|\bcode: (\d+)", str(error))
+        reason = os.strerror(int(system[1] or system[2])) if system else str(error)
+    return StorageError(f"cannot write the index at {path}: {reason}", hint="check space and permissions")
 
 
 def fsync_directory(path: Path) -> None:

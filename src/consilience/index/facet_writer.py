@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 
-from consilience.errors import BusyError, IndexUnusableError, StorageError
-from consilience.index._files import WriterLock, remove_tree
+from consilience.errors import BusyError, IndexUnusableError
+from consilience.index._files import WriterLock, remove_tree, storage_error
 from consilience.index.dates import interval
 from consilience.index.facet_file import MONTH, SCHEMA, Facet, check, connect, tune
 from consilience.index.facet_rules import fold
@@ -49,7 +49,7 @@ class FacetWriter:
             tune(connection)
             connection.executescript(f"BEGIN; {SCHEMA} COMMIT;")
         except sqlite3.Error as error:
-            raise StorageError(f"cannot make the facets at {self._path}: {error}") from error
+            raise storage_error(self._path, error) from error
         return connection
 
     @contextlib.contextmanager
@@ -61,9 +61,9 @@ class FacetWriter:
         except sqlite3.OperationalError as error:
             if "locked" in str(error) or "busy" in str(error):
                 raise BusyError(f"another process is writing the facets at {self._path}") from error
-            raise StorageError(f"cannot write the facets at {self._path}: {error}") from error
+            raise storage_error(self._path, error) from error
         except sqlite3.Error as error:
-            raise StorageError(f"cannot write the facets at {self._path}: {error}") from error
+            raise storage_error(self._path, error) from error
 
     @property
     def watermark(self) -> int:

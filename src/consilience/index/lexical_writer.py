@@ -11,8 +11,8 @@ from typing import Final
 
 import tantivy
 
-from consilience.errors import BusyError, IndexUnusableError, StorageError
-from consilience.index._files import WriterLock, remove_tree, replace_json
+from consilience.errors import BusyError, IndexUnusableError
+from consilience.index._files import WriterLock, remove_tree, replace_json, storage_error
 from consilience.index.analysis import FILLER, analyzer
 from consilience.index.bm25 import FIELDS
 from consilience.index.lexical import LexicalIndex
@@ -66,7 +66,7 @@ class LexicalWriter:
             path.mkdir(parents=True)
             engine = tantivy.Index(schema(), path=str(path))
         except (ValueError, OSError) as error:
-            raise StorageError(f"cannot make the index at {path}: {error}") from error
+            raise storage_error(path, error) from error
         state = State()
         replace_json(self._directory / "state.json", StateFile(format=FORMAT, states=(state,)))
         return engine, state
@@ -93,7 +93,7 @@ class LexicalWriter:
             except ValueError as error:
                 if "lock" in str(error).lower():
                     raise BusyError(f"another process is writing the index at {self._directory}") from error
-                raise StorageError(f"cannot write the index at {self._directory}: {error}") from error
+                raise storage_error(self._directory, error) from error
         return self._writer
 
     def add(self, entries: Iterable[Entry]) -> int:
@@ -106,7 +106,7 @@ class LexicalWriter:
                 writer.add_document(document)
                 count += 1
         except ValueError as error:
-            raise StorageError(f"cannot write the index at {self._directory}: {error}") from error
+            raise storage_error(self._directory, error) from error
         return count
 
     def _documents(self, entries: Iterable[Entry]) -> Iterator[tantivy.Document]:
@@ -152,7 +152,7 @@ class LexicalWriter:
             try:
                 self._engine_writer().commit()
             except ValueError as error:
-                raise StorageError(f"cannot write the index at {self._directory}: {error}") from error
+                raise storage_error(self._directory, error) from error
         self._state = state
         self._reset()
 
@@ -190,7 +190,7 @@ class LexicalWriter:
                 writer.rollback()
             writer.wait_merging_threads()
         except ValueError as error:
-            raise StorageError(f"cannot write the index at {self._directory}: {error}") from error
+            raise storage_error(self._directory, error) from error
 
     def __enter__(self) -> LexicalWriter:
         return self

@@ -47,7 +47,9 @@ class VectorWriter:
     def _open(self, tag: str, dims: int) -> Rows:
         try:
             rows = open_rows(self._folder, tag)
-        except IndexUnusableError:
+        except IndexUnusableError as error:
+            if isinstance(error.__cause__, OSError):  # a disk that fails a moment is no reason to embed again
+                raise storage_error(self._folder, error.__cause__) from error
             rows = None
         if rows is not None and rows.meta.dims == dims:
             return rows
@@ -56,7 +58,17 @@ class VectorWriter:
         for name, _ in meta.files().values():
             self._put(name, b"")
         replace_json(self._folder / "meta.json", meta)
-        return Rows(self._folder, meta)
+        return self._mapped(meta)
+
+    def _mapped(self, meta: Meta) -> Rows:
+        """The rows that were just written. Raises StorageError."""
+        try:
+            return Rows(self._folder, meta)
+        except OSError as error:
+            raise storage_error(self._folder, error) from error
+        except IndexUnusableError as error:
+            cause = error.__cause__
+            raise storage_error(self._folder, cause if isinstance(cause, OSError) else error) from error
 
     def _sweep(self) -> None:
         """Remove what a killed writer or another generation left."""
@@ -136,7 +148,7 @@ class VectorWriter:
         )
         if new != meta:
             replace_json(self._folder / "meta.json", new)
-            self._rows = Rows(self._folder, new)
+            self._rows = self._mapped(new)
         self._pending = []
         if len(ns):
             self._known = None
@@ -160,7 +172,7 @@ class VectorWriter:
 
     def _swap(self, meta: Meta) -> None:
         replace_json(self._folder / "meta.json", meta)
-        self._rows = Rows(self._folder, meta)
+        self._rows = self._mapped(meta)
         self._known = None
         self._sweep()
 

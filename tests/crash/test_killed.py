@@ -1,0 +1,49 @@
+"""A process that is killed at any call that changes a file, or at any time: what it acknowledged is there."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+from disturbed import Case
+from faults import CHANGES, KILL, TORN, WRITE, Fault, Worker
+from operations import OPERATIONS
+
+KILLED = -9
+SAMPLE = 5
+"""Kills of each operation in the ordinary suite; the long run kills at every call."""
+
+
+def killed(worker: Worker, case: Case, fault: Fault, *, complete: bool = True) -> None:
+    with case.copy() as farm:
+        outcome = worker.run(farm, [*case.args, "--json"], fault=fault)
+        assert outcome.status in (KILLED, 0), (str(fault), outcome)
+        try:
+            case.sound(farm, outcome.acks)
+            if complete:
+                case.completed(farm)
+        except AssertionError as error:
+            raise AssertionError(f"{case.name}: {fault}: {error}") from error
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_killed_at_some_calls(worker: Worker, case: Callable[[str], Case], name: str) -> None:
+    chosen = case(name)
+    places = random.Random(name).sample(range(chosen.calls), SAMPLE)
+    for i, at in enumerate(sorted(places)):
+        mode, mask = (TORN, CHANGES) if i % 2 else (KILL, CHANGES)
+        killed(worker, chosen, Fault(at, mode, mask))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_killed_at_every_call(worker: Worker, case: Callable[[str], Case], name: str) -> None:
+    """Before each call that changes a file, and in the middle of each write."""
+    chosen = case(name)
+    for at in range(chosen.calls):
+        killed(worker, chosen, Fault(at))
+    at = 0
+    while at < chosen.calls:
+        killed(worker, chosen, Fault(at, TORN, WRITE))
+        at += 1

@@ -1,0 +1,143 @@
+"""What must hold of a brain whose writer was killed or met a failing disk, compared with one that was left alone."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from faults import Fault, Outcome, Worker
+from operations import OPERATIONS, QUESTIONS
+from product import Done, Product
+
+from consilience.store import Store
+from consilience.store.verify import verify
+
+LASTING = ("semantic", "canonical")
+"""Modules whose roots do not depend on when something was done."""
+
+
+def history(brain: Path) -> list[str]:
+    """The digests of a brain's snapshots, oldest first; none where there is no brain yet."""
+    if not Store.exists(brain):
+        return []
+    with Store.open(brain) as store, store.view() as view:
+        return [each.digest.hex() for each in reversed(view.history(100_000))]
+
+
+def roots(brain: Path) -> dict[str, str]:
+    with Store.open(brain) as store, store.view() as view:
+        return {m.memory_type.value: m.root.hex() for m in view.modules() if m.memory_type.value in LASTING}
+
+
+def answers(farm: Product) -> dict[str, list[tuple[str, str]]]:
+    found = {}
+    for question in QUESTIONS:
+        matches = farm.search("one", "--no-floor", "-n", "1000", question)["matches"]
+        found[question] = sorted((m["block_id"], m["score"]) for m in matches)
+    return found
+
+
+def names(brain: Path) -> set[str]:
+    """The files of a brain, with what is different in each brain (hashes, generations, segments) masked. SQLite's
+    log, which is there while anybody in any process has the database open, aside."""
+    found = (str(p.relative_to(brain)) for p in brain.rglob("*") if p.is_file())
+    found = (name for name in found if not name.endswith((".db-wal", ".db-shm")))
+    return {re.sub(r"\.\d+\.", ".N.", re.sub(r"[0-9a-f]{32,}", "HASH", name)) for name in found}
+
+
+def stray_segments(brain: Path) -> set[str]:
+    """Files of the lexical engine that belong to no segment it knows."""
+    engine = brain / "derived" / "lexical" / "engine"
+    if not engine.is_dir():
+        return set()
+    known = {
+        s["segment_id"].replace("-", "") for s in json.loads((engine / "meta.json").read_bytes())["segments"]
+    }
+    stems = {p.name.partition(".")[0] for p in engine.iterdir() if re.match(r"[0-9a-f]{32}\.", p.name)}
+    return stems - known
+
+
+@dataclass(frozen=True)
+class Case:
+    """One operation: the project it starts from, and what it makes of it undisturbed."""
+
+    name: str
+    farm: Product
+    args: tuple[str, ...]
+    whole: Product
+    outcome: Outcome
+
+    @property
+    def calls(self) -> int:
+        return self.outcome.calls
+
+    @cached_property
+    def before(self) -> list[str]:
+        return history(self.farm.brain("one"))
+
+    @cached_property
+    def answers(self) -> dict[str, list[tuple[str, str]]]:
+        return answers(self.whole)
+
+    @contextmanager
+    def copy(self) -> Iterator[Product]:
+        """The project before the operation, to be spoiled."""
+        folder = Path(tempfile.mkdtemp(prefix="case-", dir=self.farm.root.parent))
+        try:
+            yield Product(Path(shutil.copytree(self.farm.root, folder / "farm")))
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def sound(self, farm: Product, acks: tuple[str, ...]) -> None:
+        """Every acknowledged commit is there and at most one more; everything verifies and can be asked."""
+        brain = farm.brain("one")
+        found = history(brain)
+        assert found[: len(self.before)] == self.before
+        new = found[len(self.before) :]
+        assert tuple(new[: len(acks)]) == acks and len(new) - len(acks) in (0, 1), (new, acks)
+        if not found:
+            return
+        report = verify(brain, every_snapshot=True)
+        assert report.ok, report.problems
+        for question in QUESTIONS[:1]:
+            assert farm.csl("search", "--brain", "one", question, "--json").status == 0
+
+    def completed(self, farm: Product) -> Done:
+        """The same command again finishes the work, and nothing tells the brain from one left alone."""
+        brain = farm.brain("one")
+        done = farm.csl(*self.args, "--json")
+        assert done.status == 0, done
+        report = verify(brain, every_snapshot=True)
+        assert report.ok and report.orphans == (), report
+        assert roots(brain) == roots(self.whole.brain("one")), "other blocks"
+        found = answers(farm)
+        assert found == self.answers, ("other answers", found, self.answers)
+        left = names(brain) - names(self.whole.brain("one"))
+        assert not left, f"left behind: {left}"
+        assert not stray_segments(brain), f"segments of nobody: {stray_segments(brain)}"
+        return done
+
+
+def cases(worker: Worker, base: Product, folder: Path) -> Callable[[str], Case]:
+    """Operations by name, each prepared and run undisturbed once."""
+    made: dict[str, Case] = {}
+
+    def case(name: str) -> Case:
+        if name not in made:
+            home = folder / name.replace(" ", "-")
+            farm = Product(Path(shutil.copytree(base.root, home / "farm")))
+            args = tuple(OPERATIONS[name](farm))
+            whole = Product(Path(shutil.copytree(farm.root, home / "whole")))
+            outcome = worker.run(whole, [*args, "--json"], fault=Fault(1 << 40))
+            assert outcome.done.status == 0, outcome
+            made[name] = Case(name, farm, args, whole, outcome)
+        return made[name]
+
+    return case
