@@ -808,7 +808,7 @@ Global options:
 
 Examples:
   csl check answer.md
-  my-model 'why does the sensor read low?' | csl check -
+  csl check -
   csl check csl:station/semantic/sha256:9495...@sha256:ffbe...
   csl check proof.json --snapshot sha256:6063...
 """,

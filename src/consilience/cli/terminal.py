@@ -27,7 +27,10 @@ _BIDI = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 _UNSAFE = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_BIDI}\ud800-\udfff]")
 _LINE_ENDS = re.compile("\r\n|\r|\u2028|\u2029|\u0085|\x0b|\x0c")
 _CODES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "cyan": 36}
-_PLAIN = str.maketrans({"…": "...", "·": "-", "─": "-", "–": "-", "—": "-", "→": "->", "≥": ">=", "µ": "u"})
+_PLAIN = str.maketrans(
+    {"…": "...", "·": "-", "─": "-", "–": "-", "—": "-", "→": "->", "≥": ">=", "µ": "u", "✓": "+", "✗": "x"}
+    | {"├": "+", "└": "+", "│": "|", "“": '"', "”": '"'}
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,139 @@
+"""`csl check`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from consilience.cli.framework import argument, command
+from consilience.cli.invocation import Invocation
+from consilience.errors import ConsilienceError, IntegrityError, NotFoundError, UsageError, ValidationError
+
+if TYPE_CHECKING:
+    from consilience.citations.checking import Checker
+    from consilience.cli.render_check import Checked
+    from consilience.protocol import Digest
+
+STANDARD_INPUT = "standard input"
+
+
+@command(
+    "check",
+    short_help="Check citations in an answer, and proof files",
+    examples=[
+        "csl check answer.md",
+        "csl check -",
+        "csl check csl:station/semantic/sha256:9495...@sha256:ffbe...",
+        "csl check proof.json --snapshot sha256:6063...",
+    ],
+)
+@argument(
+    "inputs",
+    metavar="CITE|FILE|-...",
+    nargs=-1,
+    required=True,
+    help="Citations; files with citations in them (text, Markdown, JSON); proof files; - is standard input.",
+)
+@click.option("--snapshot", metavar="DIGEST", help="The snapshot that you trust: proof files must be of it.")
+def check(invocation: Invocation, inputs: Sequence[str], snapshot: str | None) -> int:
+    """Check every citation in an answer: is the block a member under the root it names, is it what the brain
+    says now, and does the quotation beside it stand in it. A proof file is checked by itself, without a brain
+    or a project. Exit status 5 if one fails."""
+    from consilience.cli import render_check
+    from consilience.protocol import parse_digest
+
+    try:
+        trusted = parse_digest(snapshot) if snapshot is not None else None
+    except ConsilienceError as error:
+        raise UsageError(f"--snapshot: {error.message}", hint=error.hint) from None
+    invocation.kept = "checking changes nothing"
+    checker = _checker(invocation)
+    with checker:
+        checked = [_one(invocation, checker, each, trusted) for each in inputs]
+        snapshots = checker.snapshots()
+    if trusted is not None and not any(each.proof for each in checked):
+        raise UsageError(
+            "--snapshot is for proof files, and none was given",
+            hint="csl block ID --prove --out FILE makes one",
+        )
+    return invocation.emit(
+        lambda: render_check.document(checked, snapshots),
+        lambda terminal: render_check.lines(checked, snapshots, terminal),
+        error=_outcome(checked),
+    )
+
+
+def _checker(invocation: Invocation) -> Checker:
+    """A checker that looks for the project when the first citation wants it: a proof file needs none."""
+    from consilience.citations.checking import Checker
+
+    return Checker(lambda name: invocation.project().view(name))
+
+
+def _one(invocation: Invocation, checker: Checker, given: str, trusted: Digest | None) -> Checked:
+    from consilience.citations.finding import find
+    from consilience.citations.proofs import check_proof
+    from consilience.cli.render_check import Checked
+    from consilience.protocol import evidence
+
+    name = STANDARD_INPUT if given == "-" else given
+    try:
+        if given[:4].lower() == "csl:":
+            name, text = "", given
+        else:
+            data = _read(given)
+            if evidence.looks_like_one(data):
+                return Checked(name=name, proof=check_proof(name, data, trusted))
+            text = _text(name, data)
+        found = find(text)
+        if not found:
+            raise NotFoundError(
+                f"no citation in {name}", hint="a citation begins with csl: (docs/citations.md)"
+            )
+        if any(each.citation is not None for each in found):
+            invocation.project()
+        return Checked(name=name, report=checker.judge(found, name=name))
+    except ConsilienceError as error:
+        return Checked(name=name, error=error)
+
+
+def _read(given: str) -> bytes:
+    try:
+        if given == "-":
+            if sys.stdin is None:
+                raise UsageError("standard input is closed")
+            return sys.stdin.buffer.read()
+        return Path(given).read_bytes()
+    except FileNotFoundError:
+        hint = "a citation begins with csl:" if "sha256:" in given else None
+        raise NotFoundError(f"no file {given}", hint=hint) from None
+    except IsADirectoryError:
+        raise UsageError(f"{given} is a folder", hint="name the files in it") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise NotFoundError(f"{given} cannot be read: {reason}") from None
+
+
+def _text(name: str, data: bytes) -> str:
+    """The text of a file. Raises ValidationError for what is none, so that nothing passes unread."""
+    from consilience.ingest import decoding
+
+    found = decoding.decode(data)
+    if isinstance(found, decoding.Decoded):
+        return found.text
+    if found.reason == "empty":
+        return ""
+    raise ValidationError(f"{name} is no text: {found.reason}")
+
+
+def _outcome(checked: Sequence[Checked]) -> ConsilienceError | None:
+    """The error beside the result: what fails goes before what could not be read."""
+    failed = sum(each.failed for each in checked)
+    if failed:
+        count = sum(each.count for each in checked)
+        return IntegrityError(f"{failed:,} of {count:,} fail{'s' if failed == 1 else ''}")
+    return next((each.error for each in checked if each.error is not None), None)
