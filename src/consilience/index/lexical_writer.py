@@ -43,6 +43,7 @@ class LexicalWriter:
         self._writer: tantivy.IndexWriter | None = None
         try:
             self._engine, self._state = self._open()
+            self._sweep()
         except BaseException:
             self._lock.release()
             raise
@@ -56,6 +57,12 @@ class LexicalWriter:
                 check_files(self._directory)
                 return engine.index, state
         return self._create()
+
+    def _sweep(self) -> None:
+        """Remove what tantivy was writing when it was killed; nobody else writes there."""
+        for left in (self._directory / "engine").glob(".tmp*"):
+            with contextlib.suppress(OSError):
+                left.unlink()
 
     def _create(self) -> tuple[tantivy.Index, State]:
         """An empty index in place of whatever is there. The state goes first, so that a kill leaves none."""
