@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from stores import commit, derivation, fact, facts
 
 from consilience.protocol import Digest, MemoryType, composition_document, merkle, sha256
-from consilience.store import Store, writer
-from consilience.store.leaves import Leaves
+from consilience.store import Store
+from consilience.store import leaves as leaves_module
+from consilience.store.leaves import Leaves, Tree, discard_trees, sound_tree, tree_file
 from consilience.store.verify import verify
 
 KIND = MemoryType.SEMANTIC
@@ -63,18 +64,49 @@ def test_saved_and_loaded(folder: Path) -> None:
         Leaves.of(MemoryType.EPISODIC, ids(*range(100))).reference(),
     ):
         assert Leaves.load(folder, other) is None
-    assert [p.name for p in folder.iterdir()] == ["semantic.bin"]
+    assert [p.name for p in folder.iterdir()] == [tree_file(folder, KIND, reference.root).name]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 40, 63, 65, 200])
+def test_the_proofs_of_a_kept_tree_are_those_of_the_protocol(folder: Path, count: int) -> None:
+    members = ids(*range(count))
+    leaves = Leaves.of(KIND, members)
+    root = leaves.reference().root
+    leaves.save(folder, root)
+    mapped = Tree.open(folder, KIND, root, count)
+    assert mapped is not None
+    for tree in (mapped, leaves.tree()):
+        for each in members:
+            proof = tree.proof(Digest(each))
+            assert proof == merkle.prove(members, each) and merkle.verify_inclusion(proof, root)
+        assert tree.proof(Digest(ids(999)[0])) is None
+    assert Tree.open(folder, KIND, root, count + 1) is None
+
+
+def test_trees_of_other_roots_are_removed(folder: Path) -> None:
+    roots = []
+    for count in (1, 2, 3):
+        leaves = Leaves.of(KIND, ids(*range(count)))
+        roots.append(leaves.reference().root)
+        leaves.save(folder, roots[-1])
+    (folder / "semantic.bin").write_bytes(b"of an earlier version")
+    (folder / "episodic-1.bin").write_bytes(b"another module's")
+    discard_trees(folder, KIND, roots[1:])
+    assert {p.name for p in folder.iterdir()} == {
+        *(tree_file(folder, KIND, root).name for root in roots[1:]),
+        "episodic-1.bin",
+    }
 
 
 def test_damaged_leaves_are_not_used(folder: Path) -> None:
     leaves = Leaves.of(KIND, ids(*range(40)))
     reference = leaves.reference()
     leaves.save(folder, reference.root)
-    path = folder / "semantic.bin"
+    path = tree_file(folder, KIND, reference.root)
     data = path.read_bytes()
     for at in [*range(60), *range(60, len(data), 37)]:
         path.write_bytes(data[:at] + bytes([data[at] ^ 0x10]) + data[at + 1 :])
-        assert Leaves.load(folder, reference) is None, at
+        assert Leaves.load(folder, reference) is None and not sound_tree(folder, reference), at
     for length in (0, 7, 51, 52, 53, len(data) - 1):
         path.write_bytes(data[:length])
         assert Leaves.load(folder, reference) is None
@@ -85,20 +117,27 @@ def test_damaged_leaves_are_not_used(folder: Path) -> None:
 def test_leaves_that_cannot_be_kept_are_no_error(folder: Path) -> None:
     (folder / "file").write_text("in the way")
     leaves = Leaves.of(KIND, ids(1))
-    leaves.save(folder / "file", Digest(b"\0" * 32))
+    leaves.save(folder / "file", leaves.reference().root)
+
+
+def kept_tree(store: Store, module: MemoryType) -> Path:
+    with store.view() as view:
+        root = next(m.root for m in view.modules() if m.memory_type is module)
+    return tree_file(store.path / "derived" / "merkle", module, root)
 
 
 @pytest.mark.parametrize("damage", ["none", "deleted", "garbage", "stale"])
 def test_a_large_brain_commits_right_whatever_became_of_its_leaves(
     store: Store, damage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer, "WORTH_KEEPING", 500)
+    monkeypatch.setattr(leaves_module, "WORTH_KEEPING", 500)
     source, blocks = fact("source"), facts(0, 500)
     commit(store, [source, *blocks])
-    kept = store.path / "derived" / "merkle" / "semantic.bin"
+    kept = kept_tree(store, KIND)
     first = kept.read_bytes()
     commit(store, [*facts(90_000, 90_005), *(derivation(b, source) for b in blocks[:9])], withdraw=blocks[:3])
-    assert kept.read_bytes() != first
+    assert kept_tree(store, KIND) != kept
+    kept = kept_tree(store, KIND)
     if damage == "deleted":
         kept.unlink()
     elif damage == "garbage":
@@ -106,6 +145,6 @@ def test_a_large_brain_commits_right_whatever_became_of_its_leaves(
     elif damage == "stale":
         kept.write_bytes(first)
     commit(store, [*facts(95_000, 95_002), blocks[1]], withdraw=[blocks[9], source])
-    assert sorted(p.name for p in kept.parent.iterdir()) == ["semantic.bin"]
+    assert len(list(kept.parent.glob("semantic-*"))) <= 2
     report = verify(store.path, every_snapshot=True)
     assert report.ok and report.checked.modules == 5

@@ -1,4 +1,4 @@
-"""Candidates into matches: every block's bytes are hashed before it is returned (C7)."""
+"""Candidates into matches: every block's bytes are hashed, and its membership is proven, before it is returned (C7)."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ def verified(
     shown: Sequence[tuple[int, float, float | None]],
     visible: Mapping[int, Hidden | None],
 ) -> tuple[list[Match], list[str]]:
-    """Matches of (ordinal, score, strength), best first, and the ids of those whose bytes do not hash to their name.
+    """Matches of (ordinal, score, strength), best first, and the ids of those whose bytes do not hash to their name or
+    which the root does not prove to be members.
 
     The latter are not among the matches. A block whose bytes were redacted is a match without content.
     """
     view = work.reader.view
     ns = [n for n, _, _ in shown]
     blocks = {b.n: b for b in view.blocks(ns)}
+    proven = view.proven(blocks.values())
     sources = view.sources(ns, current=True)
     entries = {e.n: e for e in entries_for(work, ns)}
     roots = {m.memory_type: format_digest(m.root) for m in view.modules()}
@@ -31,7 +33,7 @@ def verified(
     dropped: list[str] = []
     for n, score, strength in shown:
         block = blocks[n]
-        if block.data is not None and not block.intact:
+        if n not in proven or (block.data is not None and not block.intact):
             dropped.append(format_digest(block.id))
             continue
         match = _match(work, block, entries.get(n), sources.get(n, ()), visible.get(n))

@@ -32,6 +32,7 @@ __all__ = [
     "Proof",
     "check_sorted",
     "leaf_hashes",
+    "levels",
     "prove",
     "prove_many",
     "root",
@@ -74,6 +75,14 @@ def root_of_leaves(hashes: list[bytes]) -> Digest:
     while len(level) > 1:
         level = _parents(level)
     return Digest(level[0])
+
+
+def levels(hashes: list[bytes]) -> list[list[bytes]]:
+    """All levels of the tree over these leaf hashes: they themselves first, the root last; none without leaves."""
+    found = [hashes] if hashes else []
+    while found and len(found[-1]) > 1:
+        found.append(_parents(found[-1]))
+    return found
 
 
 def _parents(level: list[bytes]) -> list[bytes]:

@@ -21,6 +21,7 @@ from consilience.errors import (
     UsageError,
 )
 from consilience.store.codec import Codec
+from consilience.store.proofs import Trees
 from consilience.store.schema import APPLICATION_ID, FORMAT
 
 __all__ = [
@@ -79,6 +80,7 @@ class Connection:
         self._guard = Guard(path)
         self.path = path
         self.codec = Codec()
+        self.trees = Trees()
         self.reusable = reusable
         self.inode = inode
 

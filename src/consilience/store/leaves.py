@@ -1,32 +1,157 @@
-"""The leaves of a large module as the last commit left them, so that the next one need not read and hash them
-all.
+"""The Merkle tree of a module as the last commits left it: what proves a match, and spares the next commit work.
 
-`derived/merkle/<module>.bin`: a header, the ids, and their leaf hashes in the same order. Derived: it counts
-only where its checksum holds and it was made for the root that the head names (docs/decisions/0022). Both parts
-are records of 32 bytes, so that a few ids are spliced in without looking at the others.
+`derived/merkle/<module>-<root>.bin`: a header, the ids in ascending order, their leaf hashes where the module is large
+(so that the next commit need not hash them all), and the levels from the third above the leaves up to the root.
+Derived: proofs made of it are checked against the root that the snapshot names, and a commit uses it only where its
+checksum holds (docs/decisions/0022, 0151). Ids and hashes are records of 32 bytes, so that a few ids are spliced in
+without looking at the others.
 """
 
 from __future__ import annotations
 
 import contextlib
+import mmap
+import os
 import struct
 import zlib
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from consilience.protocol import Digest, MemoryType, ModuleRef, composition_document, merkle, sha256
+from consilience.protocol import (
+    Digest,
+    MemoryType,
+    ModuleRef,
+    Proof,
+    composition_document,
+    merkle,
+    sha256,
+)
 
-__all__ = ["WORTH_KEEPING", "Leaves"]
+__all__ = ["WORTH_KEEPING", "Leaves", "Tree", "discard_trees", "sound_tree", "tree_file"]
 
 WORTH_KEEPING: Final = 65_536
-"""Members from which on a module's leaves are kept; below, reading and hashing them costs little and no disk."""
+"""Members from which on leaf hashes are kept too; below, reading and hashing them costs little and no disk."""
 
-_HEADER = struct.Struct("<8s32sQI")
-_MAGIC = b"CSLLEAF2"
+_HEADER = struct.Struct("<8s32sQII")
+_MAGIC = b"CSLTREE1"
 _OPEN = len('{"block_ids":[')
 _SIZE = 32
+_LOWEST = 3
+"""The lowest level that is kept. Below it 2^3 leaves at a time are hashed again: 15 hashes a proof for an eighth of the
+disk."""
+
+
+def tree_file(folder: Path, memory_type: MemoryType, root: bytes) -> Path:
+    """Where the tree of a module with this root is kept."""
+    return folder / f"{memory_type.value}-{root.hex()[:16]}.bin"
+
+
+def discard_trees(folder: Path, memory_type: MemoryType, keep: Collection[bytes]) -> None:
+    """Remove the trees of a module but those of some roots, as far as the system lets."""
+    kept = {tree_file(folder, memory_type, root).name for root in keep}
+    with contextlib.suppress(OSError):
+        for path in folder.glob(f"{memory_type.value}[-.]*"):
+            if path.name not in kept:
+                with contextlib.suppress(OSError):
+                    path.unlink()
+
+
+_MANY = 50
+"""Ids up to one in so many are spliced in one by one."""
+
+
+class Tree:
+    """The tree of one module, unchecked: what it proves is to be checked against a root.
+
+    `data` holds the ids from byte `ids_at` and the upper levels from `upper_at`; slices of it are bytes.
+    """
+
+    def __init__(self, count: int, data: bytes | mmap.mmap, ids_at: int, upper_at: int) -> None:
+        self._count = count
+        self._data = data
+        self._ids_at = ids_at
+        self._upper: list[tuple[int, int]] = []
+        for size in _upper_sizes(count):
+            self._upper.append((upper_at, size))
+            upper_at += size * _SIZE
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, index: int) -> bytes:
+        """The id at a position."""
+        at = self._ids_at + index * _SIZE
+        return self._data[at : at + _SIZE]
+
+    @classmethod
+    def open(cls, folder: Path, memory_type: MemoryType, root: Digest, count: int) -> Tree | None:
+        """The tree kept for a module at the root named, mapped into memory; None where there is none of its size."""
+        path = tree_file(folder, memory_type, root)
+        with contextlib.suppress(OSError, ValueError, struct.error), path.open("rb") as file:
+            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            magic, held, size, flags, _ = _HEADER.unpack_from(data)
+            ids_at, upper_at, end = _places(count, flags)
+            if magic == _MAGIC and held == root and size == count and len(data) == end:
+                return cls(count, data, ids_at, upper_at)
+        return None
+
+    def proof(self, block_id: Digest) -> Proof | None:
+        """The inclusion proof of an id (RFC 9162, 2.1.3), None where it is not a leaf."""
+        index = bisect_left(self, block_id)
+        if index == self._count or self[index] != block_id:
+            return None
+        first = index >> _LOWEST << _LOWEST
+        at = self._ids_at + first * _SIZE
+        ids = self._data[at : self._ids_at + min(first + (1 << _LOWEST), self._count) * _SIZE]
+        low = merkle.levels(merkle.leaf_hashes([ids[i : i + _SIZE] for i in range(0, len(ids), _SIZE)]))
+        path: list[Digest] = []
+        position = index - first
+        for level in low[:_LOWEST]:
+            if position ^ 1 < len(level):
+                path.append(Digest(level[position ^ 1]))
+            position >>= 1
+        position = index >> _LOWEST
+        for start, size in self._upper:
+            if position ^ 1 < size:
+                at = start + (position ^ 1) * _SIZE
+                path.append(Digest(self._data[at : at + _SIZE]))
+            position >>= 1
+        return Proof(block_id=block_id, leaf_index=index, tree_size=self._count, audit_path=tuple(path))
+
+
+def _places(count: int, flags: int) -> tuple[int, int, int]:
+    """Where ids and upper levels begin, and the size of the file."""
+    ids_at = _HEADER.size
+    upper_at = ids_at + count * _SIZE * (2 if flags & 1 else 1)
+    return ids_at, upper_at, upper_at + sum(_upper_sizes(count)) * _SIZE
+
+
+def _upper_sizes(count: int) -> list[int]:
+    """The nodes of each kept level, the lowest first; none where the root is below it."""
+    sizes = [-(-count >> _LOWEST)] if count > 1 << (_LOWEST - 1) else []
+    while sizes and sizes[-1] > 1:
+        sizes.append((sizes[-1] + 1) // 2)
+    return sizes
+
+
+def sound_tree(folder: Path, expected: ModuleRef) -> bool:
+    """Whether the tree kept for a module at the root named is whole, by its checksum. True where none is kept."""
+    path = tree_file(folder, expected.memory_type, expected.root)
+    return not path.exists() or _read(path, expected) is not None
+
+
+def _read(path: Path, expected: ModuleRef) -> tuple[memoryview, int] | None:
+    """Body and flags of a sound file."""
+    with contextlib.suppress(OSError, struct.error):
+        data = path.read_bytes()
+        magic, root, count, flags, checksum = _HEADER.unpack_from(data)
+        fits = magic == _MAGIC and root == expected.root and count == expected.block_count and flags in (0, 1)
+        body = memoryview(data)[_HEADER.size :]
+        if fits and len(data) == _places(count, flags)[2] and zlib.crc32(body) == checksum:
+            return body, flags
+    return None
 
 
 class Leaves:
@@ -36,6 +161,7 @@ class Leaves:
         self.memory_type = memory_type
         self._ids = ids
         self._hashes = hashes
+        self._upper: bytes | None = None
 
     @classmethod
     def of(cls, memory_type: MemoryType, ids: Sequence[bytes]) -> Leaves:
@@ -53,13 +179,20 @@ class Leaves:
     def reference(self, tombstones: tuple[Digest, ...] = ()) -> ModuleRef:
         """Root, composition digest and count, computed."""
         hashes = self._hashes
+        levels = merkle.levels([hashes[i : i + _SIZE] for i in range(0, len(hashes), _SIZE)])
+        self._upper = b"".join([b"".join(level) for level in levels[_LOWEST:]])
         return ModuleRef(
             memory_type=self.memory_type,
-            root=merkle.root_of_leaves([hashes[i : i + _SIZE] for i in range(0, len(hashes), _SIZE)]),
+            root=Digest(levels[-1][0]) if levels else merkle.EMPTY_ROOT,
             composition=sha256(self._document()),
             block_count=len(self),
             tombstones=tombstones,
         )
+
+    def tree(self) -> Tree:
+        """What proves the membership of these ids. After `reference`."""
+        assert self._upper is not None
+        return Tree(len(self), self._ids + self._upper, 0, len(self._ids))
 
     def _document(self) -> bytes:
         """The composition document (WIRE 5), written out at once instead of id by id."""
@@ -71,7 +204,10 @@ class Leaves:
 
     def changed(self, joined: Iterable[bytes], left: Iterable[bytes]) -> Leaves | None:
         """With some ids more and some fewer; None where one to join is here or one to leave is not."""
-        edits = sorted([(raw, True) for raw in joined] + [(raw, False) for raw in left])
+        new, gone = set(joined), set(left)
+        if (len(new) + len(gone)) * _MANY > len(self):
+            return self._changed_much(new, gone)
+        edits = sorted([(raw, True) for raw in new] + [(raw, False) for raw in gone])
         ids: list[bytes] = []
         hashes: list[bytes] = []
         done = 0
@@ -90,29 +226,40 @@ class Leaves:
         hashes.append(self._hashes[done * _SIZE :])
         return Leaves(self.memory_type, b"".join(ids), b"".join(hashes))
 
+    def _changed_much(self, joined: set[bytes], left: set[bytes]) -> Leaves | None:
+        """The same where so many change that it pays to build a list of them all."""
+        held = {self._ids[i : i + _SIZE] for i in range(0, len(self._ids), _SIZE)}
+        if joined & held or not left <= held:
+            return None
+        return Leaves.of(self.memory_type, sorted((held | joined) - left))
+
     # --- on disk --------------------------------------------------------------------------------------------
 
     @classmethod
     def load(cls, folder: Path, expected: ModuleRef) -> Leaves | None:
         """What was kept for a module at the root named; None where there is nothing sound for it."""
-        with contextlib.suppress(OSError, struct.error):
-            data = (folder / f"{expected.memory_type.value}.bin").read_bytes()
-            magic, root, count, checksum = _HEADER.unpack_from(data)
-            body = memoryview(data)[_HEADER.size :]
-            fits = magic == _MAGIC and root == expected.root and count == expected.block_count
-            if fits and len(body) == 2 * count * _SIZE and zlib.crc32(body) == checksum:
-                return cls(expected.memory_type, bytes(body[: count * _SIZE]), bytes(body[count * _SIZE :]))
-        return None
+        found = _read(tree_file(folder, expected.memory_type, expected.root), expected)
+        if found is None:
+            return None
+        body, flags = found
+        size = expected.block_count * _SIZE
+        ids = bytes(body[:size])
+        if flags & 1:
+            return cls(expected.memory_type, ids, bytes(body[size : 2 * size]))
+        hashes = merkle.leaf_hashes([ids[i : i + _SIZE] for i in range(0, len(ids), _SIZE)])
+        return cls(expected.memory_type, ids, b"".join(hashes))
 
     def save(self, folder: Path, root: Digest) -> None:
-        """Keep the leaves for the next commit, or fail silently: the next commit then reads the database.
+        """Keep the tree for proofs and for the next commit, or fail silently: they are then computed.
 
-        Only for the holder of the write lock: the temporary file has one name.
+        After `reference`. The temporary file is this process's own; what is written depends on the root alone.
         """
-        body = self._ids + self._hashes
-        header = _HEADER.pack(_MAGIC, root, len(self), zlib.crc32(body))
-        target = folder / f"{self.memory_type.value}.bin"
-        temporary = target.with_suffix(".tmp")
+        assert self._upper is not None
+        hashes = self._hashes if len(self) >= WORTH_KEEPING else b""
+        body = self._ids + hashes + self._upper
+        header = _HEADER.pack(_MAGIC, root, len(self), 1 if hashes else 0, zlib.crc32(body))
+        target = tree_file(folder, self.memory_type, root)
+        temporary = target.with_suffix(f".{os.getpid()}.tmp")
         try:
             folder.parent.mkdir(exist_ok=True)
             folder.mkdir(exist_ok=True)

@@ -18,8 +18,9 @@ from consilience.errors import (
     IntegrityError,
     NotFoundError,
 )
-from consilience.protocol import Actor, Digest, MemoryType, Proof, format_digest, merkle, sha256
+from consilience.protocol import Actor, Digest, MemoryType, Proof, format_digest, sha256
 from consilience.protocol import snapshot as snapshots
+from consilience.store import proofs
 from consilience.store.codec import ERASED, PACKED, DecodeError
 from consilience.store.connection import CONTENT, IN_CLAUSE, Connection, Row, marks
 from consilience.store.content import file_for, read_file
@@ -55,6 +56,8 @@ def _snapshot_info(
     connection: Connection, seq: int, digest: bytes, document: bytes, max_n: int, actor: bytes
 ) -> SnapshotInfo:
     try:
+        if sha256(document) != digest:
+            raise IntegrityError("its document does not hash to its digest")
         parsed = snapshots.parse(document)
         by = msgspec.json.decode(actor, type=Actor)
     except (ConsilienceError, msgspec.MsgspecError, TypeError, ValueError) as error:
@@ -246,15 +249,18 @@ class BlockReads:
         if n is None or not self.members([n]):
             raise BlockNotFoundError(f"no block {format_digest(block_id)} in {self._db.path.parent}")
         memory_type = self.blocks([n])[0].memory_type
-        ids = self.sorted_ids(memory_type)
-        proof = merkle.prove(ids, block_id)
         root = next(m.root for m in self.modules() if m.memory_type is memory_type)
-        if not merkle.verify_inclusion(proof, root):
+        proof = proofs.prove(self, self._db, memory_type, block_id)
+        if proof is None:
             raise IntegrityError(
                 f"the members of {memory_type} do not make up its root {format_digest(root)}",
                 hint="run `consilience verify`",
             )
         return proof, root
+
+    def proven(self, blocks: Iterable[StoredBlock]) -> set[int]:
+        """The ordinals of those blocks whose membership was proven under the root that this snapshot names."""
+        return {b.n for b in blocks if proofs.prove(self, self._db, b.memory_type, b.id) is not None}
 
     # --- content --------------------------------------------------------------------------------------------
 

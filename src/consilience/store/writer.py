@@ -34,10 +34,11 @@ from consilience.protocol import (
     timestamp,
 )
 from consilience.protocol import snapshot as snapshots
+from consilience.store import proofs
 from consilience.store.codec import PACKED
-from consilience.store.connection import CONTENT, DERIVED, Closed, Connection, inode_of, marks
+from consilience.store.connection import CONTENT, Closed, Connection, inode_of, marks
 from consilience.store.content import INLINE_LIMIT, write_file
-from consilience.store.leaves import WORTH_KEEPING, Leaves
+from consilience.store.leaves import WORTH_KEEPING, Leaves, discard_trees
 from consilience.store.ledger import INSERTS, named_by, rows_of, text_or_none
 from consilience.store.packed import Packer
 from consilience.store.reads import chunks, read_snapshots
@@ -360,7 +361,7 @@ class Writer(RedactionReads):
         if before and not joined and not left:
             return msgspec.structs.replace(before, tombstones=tuple(Digest(t) for t in sorted(tombstones)))
         leaves = None
-        if before and before.block_count >= max(WORTH_KEEPING, len(joined) + len(left)):
+        if before:
             kept = Leaves.load(self._leaves_folder, before)
             leaves = kept.changed(joined, left) if kept else None
         if leaves is None:
@@ -370,7 +371,7 @@ class Writer(RedactionReads):
 
     @property
     def _leaves_folder(self) -> Path:
-        return self._db.path.with_name(DERIVED) / "merkle"
+        return self._db.path.parent / proofs.FOLDER
 
     def _commit(self) -> SnapshotInfo | None:
         made = None
@@ -390,16 +391,28 @@ class Writer(RedactionReads):
                 "INSERT INTO snapshots (seq, digest, document, max_n, actor, seal) VALUES (?, ?, ?, ?, ?, ?)",
                 (made.seq, made.digest, document, made.max_n, actor, seal_of(made.digest, actor)),
             )
-            for memory_type, leaves in self._leaves.items():
-                if len(leaves) >= WORTH_KEEPING:
-                    leaves.save(self._leaves_folder, self._refs[memory_type].root)
+            self._keep_trees()
         self._db.run("COMMIT")
         if inode_of(self._db.path) != self._db.inode:
             raise StorageError(
                 f"{self._db.path} was replaced while it was being written; this commit is lost",
                 hint="run the command again",
             )
+        self._discard_trees()
         return made
+
+    def _keep_trees(self) -> None:
+        """Write the trees of the modules that changed, before the commit: whoever reads the new head finds them."""
+        for memory_type, leaves in self._leaves.items():
+            if memory_type is not MemoryType.PROVENANCE or len(leaves) >= WORTH_KEEPING:
+                leaves.save(self._leaves_folder, self._refs[memory_type].root)
+
+    def _discard_trees(self) -> None:
+        """Remove what no view of this head or of the one before it needs."""
+        before = {ref.memory_type: ref.root for ref in self._parsed.modules} if self._parsed else {}
+        for memory_type in self._leaves:
+            keep = {self._refs[memory_type].root, before.get(memory_type, b"")}
+            discard_trees(self._leaves_folder, memory_type, keep)
 
     # --- ending ---------------------------------------------------------------------------------------------
 
