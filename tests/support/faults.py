@@ -62,7 +62,7 @@ class Worker:
 
     def __init__(self, shim: Path) -> None:
         kept = {k: v for k, v in os.environ.items() if not k.startswith("CONSILIENCE_")}
-        environment = {**kept, "LD_PRELOAD": str(shim), "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(HERE)}
+        environment = {**kept, "LD_PRELOAD": str(shim), "OPENBLAS_NUM_THREADS": "1"}
         self._process = subprocess.Popen(
             [sys.executable, str(HERE / "fault_worker.py")],
             env=environment,

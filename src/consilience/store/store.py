@@ -77,7 +77,7 @@ class Store:
         database = path / DATABASE
         temporary = path / f"{UNFINISHED}{os.getpid()}.{threading.get_ident()}"
         try:
-            path.mkdir(parents=True, exist_ok=True)
+            _make_folder(path)
             if database.exists():
                 raise _exists(path)
             discard_abandoned(path, UNFINISHED)
@@ -300,6 +300,15 @@ class Store:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _make_folder(path: Path) -> None:
+    """A folder, with those above it, that a power failure does not take away again."""
+    made = [each for each in (path, *path.parents) if not each.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    for each in made or [path]:
+        with contextlib.suppress(PermissionError):  # a folder above that may be entered and not be read
+            sync_folder(each.parent)
 
 
 def _write_empty(path: Path) -> None:
