@@ -178,6 +178,7 @@ def test_what_is_not_a_brain_is_named(
 ) -> None:
     commit(store, facts(0, 100))
     store.close()
+    shutil.rmtree(store.path / "derived")
     spoil(store.path)
     with pytest.raises(error, match=says) as raised:
         Store.open(store.path)
@@ -361,7 +362,7 @@ def test_a_read_only_folder_opens_for_reading(shared: Path, guest: Callable[[], 
                 assert view.count(MemoryType.SEMANTIC) == 3 and all(b.intact for b in view.blocks([1, 2, 3]))
         with pytest.raises(StorageError):
             store.write(ACTOR, NOW)
-    assert [p.name for p in shared.iterdir()] == ["brain.db"]
+    assert sorted(p.name for p in shared.iterdir()) == ["brain.db", "derived"]
 
 
 def test_a_read_only_file_in_a_folder_that_is_not(shared: Path, guest: Callable[[], None]) -> None:
@@ -414,4 +415,4 @@ def test_what_a_killed_writer_leaves_is_recovered(store: Store) -> None:
     with Store.open(store.path) as opened, opened.view() as view:
         assert view.count(MemoryType.SEMANTIC) == 2
     store.close()
-    assert sorted(p.name for p in store.path.iterdir()) == ["brain.db"]
+    assert sorted(p.name for p in store.path.iterdir()) == ["brain.db", "derived"]
