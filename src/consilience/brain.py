@@ -1,4 +1,4 @@
-"""One brain: open, ingest, index, search, explain, verify, show."""
+"""One brain: open, ingest, index, search, explain, retain, verify, show."""
 
 from __future__ import annotations
 
@@ -22,10 +22,18 @@ if TYPE_CHECKING:
     from consilience.ingest.report import IngestReport
     from consilience.inspection import BlockReport, BrainStatus, ProofReport
     from consilience.plan.reader import Reader
+    from consilience.retain.execute import Retention
+    from consilience.retain.policy import Policy
+    from consilience.retain.report import Plan, Retained
+    from consilience.store import View
     from consilience.store.verify import VerifyReport
+    from consilience.trace import TraceReport
 
 Clock = Callable[[], datetime]
 Waiting = Callable[[float], None]
+
+ERASING_WAIT_S = 5.0
+"""How long work that is about something else waits for what is in the way of an unfinished erasure."""
 
 
 class Brain:
@@ -33,25 +41,40 @@ class Brain:
 
     Opening reads nothing but the head of the database. One Brain may be used from several threads; each question
     sees one snapshot for the whole of it. `embedder` describes this brain's own model; `cache_dir` is where models
-    keep what they compute once.
+    keep what they compute once; `policy` says what may be removed (nothing by default).
     """
 
     def __init__(
-        self, path: Path, store: Store, *, name: str, embedder: EmbedderSpec, cache_dir: Path | None
+        self,
+        path: Path,
+        store: Store,
+        *,
+        name: str,
+        embedder: EmbedderSpec,
+        cache_dir: Path | None,
+        policy: Policy | None = None,
     ) -> None:
         self.path = path
         self.name = name
         self._store = store
         self._derived = Derived(path / "derived", embedder, cache_dir)
         self._lock = threading.Lock()
+        self._policy = policy
 
     @classmethod
     def create(
-        cls, path: Path, *, name: str, embedder: EmbedderSpec | None = None, cache_dir: Path | None = None
+        cls,
+        path: Path,
+        *,
+        name: str,
+        embedder: EmbedderSpec | None = None,
+        cache_dir: Path | None = None,
+        policy: Policy | None = None,
     ) -> Brain:
         """Make an empty brain in `path`. ConflictError if there is one."""
         store = Store.create(path)
-        return cls(path, store, name=name, embedder=embedder or EmbedderSpec(), cache_dir=cache_dir)
+        spec = embedder or EmbedderSpec()
+        return cls(path, store, name=name, embedder=spec, cache_dir=cache_dir, policy=policy)
 
     @classmethod
     def open(
@@ -62,13 +85,15 @@ class Brain:
         embedder: EmbedderSpec | None = None,
         cache_dir: Path | None = None,
         read_only: bool = False,
+        policy: Policy | None = None,
     ) -> Brain:
         """Open the brain in `path`.
 
         Raises BrainNotFoundError where there is none, CorruptStoreError or FormatError where it cannot be read.
         """
         store = Store.open(path, read_only=read_only)
-        return cls(path, store, name=name, embedder=embedder or EmbedderSpec(), cache_dir=cache_dir)
+        spec = embedder or EmbedderSpec()
+        return cls(path, store, name=name, embedder=spec, cache_dir=cache_dir, policy=policy)
 
     def close(self) -> None:
         self._derived.close()
@@ -86,6 +111,13 @@ class Brain:
     @property
     def store(self) -> Store:
         return self._store
+
+    @property
+    def policy(self) -> Policy:
+        """What may be removed: what it was opened with, else nothing that cannot be undone."""
+        from consilience.retain.policy import Policy
+
+        return self._policy or Policy()
 
     # --- asking -------------------------------------------------------------------------------------------------
 
@@ -195,10 +227,142 @@ class Brain:
         `rebuild` throws the lexical index, the facets and the statistics away first; vectors are reused by the hash
         of their text.
         """
+        import msgspec
+
+        remains = self.finish_erasing(timeout_s=ERASING_WAIT_S)
         with self._lock:
-            return self._derived.catch_up(
+            done = self._derived.catch_up(
                 self._store, self.name, progress=progress, embed=embed, rebuild=rebuild
             )
+        return done if remains is None else msgspec.structs.replace(done, notes=(*done.notes, remains))
+
+    # --- what leaves --------------------------------------------------------------------------------------------
+
+    def retain_plan(self, what: str, ids: Sequence[str]) -> Plan:
+        """What a `drop` or a `redact` of these blocks would do. Nothing is changed.
+
+        Raises BlockNotFoundError and UsageError for ids that name no block or several, PolicyError for what is never
+        dropped or redacted.
+        """
+        from consilience.retain.plan import plan_of
+
+        with self._store.view() as view:
+            return plan_of(view, self.name, what, self._named(view, ids), self.policy)
+
+    def drop(
+        self,
+        ids: Sequence[str],
+        *,
+        reason: str,
+        actor: Actor,
+        clock: Clock,
+        plan: str | None = None,
+        waiting: Waiting | None = None,
+    ) -> Retained:
+        """End the membership of blocks and of what was derived only from them. See `Retention.drop`."""
+        work = self._retention(actor, clock, waiting)
+        return self._settled(
+            work.drop(self._ids(ids), reason=reason, policy=self.policy, plan=plan), waiting, NO_PROGRESS
+        )
+
+    def redact(
+        self,
+        ids: Sequence[str],
+        *,
+        reason: str,
+        actor: Actor,
+        clock: Clock,
+        plan: str | None = None,
+        progress: Progress = NO_PROGRESS,
+        waiting: Waiting | None = None,
+    ) -> Retained:
+        """Destroy the bytes of blocks in every file of the brain. See `Retention.redact`."""
+        work = self._retention(actor, clock, waiting)
+        return self._settled(
+            work.redact(self._ids(ids), reason=reason, policy=self.policy, plan=plan), waiting, progress
+        )
+
+    def supersede(
+        self,
+        old: str,
+        by: str,
+        *,
+        actor: Actor,
+        clock: Clock,
+        reason: str | None = None,
+        waiting: Waiting | None = None,
+    ) -> Retained:
+        """Hide a block behind another one. See `Retention.supersede`."""
+        first, second = self._ids([old, by])
+        work = self._retention(actor, clock, waiting)
+        return self._settled(work.supersede(first, second, reason=reason), waiting, NO_PROGRESS)
+
+    def demote(
+        self,
+        ids: Sequence[str],
+        *,
+        actor: Actor,
+        clock: Clock,
+        reason: str | None = None,
+        waiting: Waiting | None = None,
+    ) -> Retained:
+        """Hide blocks. See `Retention.demote`."""
+        work = self._retention(actor, clock, waiting)
+        return self._settled(work.demote(self._ids(ids), reason=reason), waiting, NO_PROGRESS)
+
+    def restore(
+        self, ids: Sequence[str], *, actor: Actor, clock: Clock, waiting: Waiting | None = None
+    ) -> Retained:
+        """Show hidden blocks again. See `Retention.restore`."""
+        work = self._retention(actor, clock, waiting)
+        return self._settled(work.restore(self._ids(ids)), waiting, NO_PROGRESS)
+
+    def readmit(
+        self, ids: Sequence[str], *, reason: str, actor: Actor, clock: Clock, waiting: Waiting | None = None
+    ) -> Retained:
+        """Let redacted bytes in again. See `Retention.readmit`."""
+        work = self._retention(actor, clock, waiting)
+        return self._settled(work.readmit(self._ids(ids), reason=reason), waiting, NO_PROGRESS)
+
+    def finish_erasing(self, *, waiting: Waiting | None = None, timeout_s: float = 30.0) -> str | None:
+        """Erase what a redaction that was cut short has left to be erased; why not all of it, or None. Costs one look
+        where there is nothing. `ingest` and `index` do it first."""
+        if not self._store.to_erase():
+            return None
+        from consilience.retain.erase import finish
+
+        self._derived.close()
+        return finish(self._store, self._derived.folder, waiting=waiting, timeout_s=timeout_s).remains
+
+    def _ids(self, ids: Sequence[str]) -> list[Digest]:
+        with self._store.view() as view:
+            return self._named(view, ids)
+
+    @staticmethod
+    def _named(view: View, ids: Sequence[str]) -> list[Digest]:
+        from consilience.inspection import resolve
+
+        return [resolve(view, each) for each in ids]
+
+    def _retention(self, actor: Actor, clock: Clock, waiting: Waiting | None) -> Retention:
+        from consilience.retain.execute import Retention
+
+        return Retention(self._store, self.name, actor=actor, clock=clock, waiting=waiting)
+
+    def _settled(self, report: Retained, waiting: Waiting | None, progress: Progress) -> Retained:
+        """What was committed, with everything derived brought after it. What fails there is told, not raised."""
+        import msgspec
+
+        remains = self.finish_erasing(waiting=waiting)
+        notes = list(report.notes)
+        try:
+            if report.records and remains is None:
+                notes += self.index(progress=progress, embed=False).notes
+        except ConsilienceError as error:
+            notes.append(_not_indexed(error).message)
+        return msgspec.structs.replace(
+            report, erased=remains is None, remains=remains, notes=tuple(dict.fromkeys(notes))
+        )
 
     # --- looking ------------------------------------------------------------------------------------------------
 
@@ -223,6 +387,23 @@ class Brain:
 
         with self._store.view(at) as view:
             return prove_block(view, self.name, id_or_prefix)
+
+    def trace(
+        self,
+        id_or_prefix: str,
+        *,
+        depth: int = 8,
+        limit: int = 10,
+        up: bool = True,
+        down: bool = True,
+        at: Digest | None = None,
+    ) -> TraceReport:
+        """The lineage of one block: up to the files it came from, down to what was made from it. Raises as
+        `block` does."""
+        from consilience.inspection import trace
+
+        with self._store.view(at) as view:
+            return trace(view, self.name, id_or_prefix, depth=depth, limit=limit, up=up, down=down)
 
     def evidence(self, *ids_or_prefixes: str, records: bool = False, at: Digest | None = None) -> bytes:
         """A proof file of blocks, which anybody can check without this brain (`protocol.evidence`); with `records`

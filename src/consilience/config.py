@@ -79,6 +79,15 @@ SETTINGS: tuple[Setting, ...] = (
         kind=str,
         meaning="the environment variable that holds the provider's key",
     ),
+    *(
+        Setting(table=table, key=key, kind=bool, meaning=meaning)
+        for table in ("retention", "brains.NAME.retention")
+        for key, meaning in (
+            ("canonical_drop", "originals may be dropped"),
+            ("redact", "the bytes of blocks may be destroyed"),
+            ("canonical_redact", "the bytes of originals may be destroyed"),
+        )
+    ),
 )
 
 
@@ -95,6 +104,14 @@ class Embedding(msgspec.Struct, frozen=True, kw_only=True):
     api_key_env: str | None = None
 
 
+class RetentionConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """What may be removed from a brain: its own table over that of the project. Nothing by default."""
+
+    canonical_drop: bool = False
+    redact: bool = False
+    canonical_redact: bool = False
+
+
 class BrainConfig(msgspec.Struct, frozen=True, kw_only=True):
     """One declared brain. `path` is absolute, `declared` is the path as the file has it (or the default)."""
 
@@ -104,6 +121,7 @@ class BrainConfig(msgspec.Struct, frozen=True, kw_only=True):
     description: str = ""
     outside: bool = False
     embedding: Embedding = Embedding()
+    retention: RetentionConfig = RetentionConfig()
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
@@ -263,6 +281,7 @@ class _Check:
         self.text = text
         self.file = file
         self.problems: list[tuple[int, str]] = []
+        self.policy: dict[str, Any] = {}
 
     def raise_problems(self) -> None:
         if self.problems:
@@ -276,7 +295,7 @@ class _Check:
         self.problems.append((line_of(self.text, path) or 1, f"{key}: {text}"))
 
     def config(self, tree: dict[str, Any]) -> Config:
-        self.unknown((), tree, ("project", "brains"))
+        self.unknown((), tree, ("project", "brains", "retention"))
         project = self.table((), tree, "project")
         if project is None:
             self.problems.append((1, "project: there is no [project] table, and a project needs a name"))
@@ -285,6 +304,8 @@ class _Check:
             self.printable(("project", key), values)
         if "actor" in values:
             self.actor(values["actor"])
+        self.policy = self.values(("retention",), "retention", self.table((), tree, "retention") or {})
+        self.coherent(("retention",), self.policy, {})
         brains = tuple(self.brains(tree))
         self.separate(brains)
         return Config(
@@ -309,7 +330,8 @@ class _Check:
                     yield brain
 
     def brain(self, path: tuple[str, ...], name: str, tree: dict[str, Any]) -> BrainConfig | None:
-        values = self.values(path, "brains.NAME", tree, also=("embedding",))
+        values = self.values(path, "brains.NAME", tree, also=("embedding", "retention"))
+        retention = self.retention((*path, "retention"), self.table(path, tree, "retention"))
         embedding = self.embedding((*path, "embedding"), self.table(path, tree, "embedding"))
         declared = values.get("path", f"brains/{name}")
         outside = values.get("outside", False)
@@ -328,7 +350,30 @@ class _Check:
             description=values.get("description", ""),
             outside=outside,
             embedding=embedding,
+            retention=retention,
         )
+
+    def retention(self, path: tuple[str, ...], tree: dict[str, Any] | None) -> RetentionConfig:
+        """A brain's own table over that of the project, of which it may narrow what is allowed, never widen it."""
+        values = self.values(path, "brains.NAME.retention", tree or {})
+        for key, value in values.items():
+            if value is True and self.policy.get(key) is False:
+                self.wrong((*path, key), f"contradicts retention.{key} = false, which holds for every brain")
+        both = {**self.policy, **values}
+        if not self.coherent(path, both, self.policy):
+            return RetentionConfig()
+        return RetentionConfig(**{key: value for key, value in both.items() if isinstance(value, bool)})
+
+    def coherent(self, path: tuple[str, ...], values: dict[str, Any], outer: dict[str, Any]) -> bool:
+        """Complain of a policy that allows a part of what it forbids as a whole, once, where it says so."""
+        contradicts = values.get("canonical_redact") is True and values.get("redact") is False
+        if contradicts and not (outer.get("canonical_redact") is True and outer.get("redact") is False):
+            key = "redact" if outer.get("canonical_redact") is True else "canonical_redact"
+            self.wrong(
+                (*path, key),
+                "redact = false and canonical_redact = true contradict each other: an original is a block too",
+            )
+        return not contradicts
 
     def embedding(self, path: tuple[str, ...], tree: dict[str, Any] | None) -> Embedding:
         values = self.values(path, "brains.NAME.embedding", tree or {})

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from consilience.embed.base import EmbedderSpec
     from consilience.model import Bundle, Explanation, Query
     from consilience.protocol import Digest
+    from consilience.retain.policy import Policy
     from consilience.store import View
 
 SEARCH_DEPTH = 4
@@ -184,7 +185,13 @@ class Project:
         spec = self.spec(brain, need_key=True)
         if create and not self.has_layout(brain) and Store.vacant(brain.path):
             with contextlib.suppress(ConflictError):  # another process made it just now
-                return Brain.create(brain.path, name=brain.name, embedder=spec, cache_dir=self._models(spec))
+                return Brain.create(
+                    brain.path,
+                    name=brain.name,
+                    embedder=spec,
+                    cache_dir=self._models(spec),
+                    policy=self.policy(brain),
+                )
         return self._opened(brain, spec)
 
     def _opened(self, brain: BrainConfig, spec: EmbedderSpec, *, read_only: bool = False) -> Brain:
@@ -196,7 +203,24 @@ class Project:
                 hint=f"csl ingest PATH... --brain {brain.name}",
             )
         return Brain.open(
-            brain.path, name=brain.name, embedder=spec, cache_dir=self._models(spec), read_only=read_only
+            brain.path,
+            name=brain.name,
+            embedder=spec,
+            cache_dir=self._models(spec),
+            read_only=read_only,
+            policy=self.policy(brain),
+        )
+
+    def policy(self, brain: BrainConfig) -> Policy:
+        """What the file allows to be removed from a brain."""
+        from consilience.retain.policy import Policy
+
+        held = brain.retention
+        return Policy(
+            canonical_drop=held.canonical_drop,
+            redact=held.redact,
+            canonical_redact=held.canonical_redact,
+            where=str(self.file),
         )
 
     def compound(

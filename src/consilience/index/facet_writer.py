@@ -157,7 +157,7 @@ class FacetWriter:
         return removed
 
     def clear(self) -> None:
-        """Empty the facets, so that no byte of any entry stays, with the next `commit`; the watermark falls back to 0."""
+        """Empty the facets with the next `commit`, so that no byte of any entry stays; the watermark falls to 0."""
         with self._writing() as connection:
             for table in ("label", "entry", "month", "value"):
                 connection.execute(f"DELETE FROM {table}")
@@ -167,12 +167,13 @@ class FacetWriter:
 
     def commit(self, watermark: int) -> None:
         """Make what was added durable and visible; `watermark` is the largest ordinal covered. Raises
-        StorageError."""
+        StorageError; BusyError where all is done but removed bytes are still in the log."""
         with self._writing() as connection:
             connection.execute("UPDATE state SET watermark = max(watermark, ?)", (watermark,))
             connection.execute("COMMIT")
             if self._truncate:
-                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                if connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+                    raise BusyError(f"a reader keeps the log of the facets at {self._path}")
                 self._truncate = False
 
     def close(self) -> None:

@@ -11,7 +11,8 @@ makes the table; a row goes when its part is done.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -32,9 +33,10 @@ from consilience.store.codec import ERASED, PACKED, RAW
 from consilience.store.connection import CONTENT, Connection, marks, storage_error
 from consilience.store.content import file_for, sync_folder
 from consilience.store.lineage import LineageReads
-from consilience.store.packed import read_forms
+from consilience.store.packed import FragmentReads, read_forms
 from consilience.store.reads import chunks
 from consilience.store.schema import CODE
+from consilience.store.values import StoredBlock
 
 __all__ = [
     "ERASING_TABLE",
@@ -60,6 +62,7 @@ READMISSION: Final = "readmission"
 """How the task of a validation record begins that lets redacted bytes in again."""
 
 _SCAN = 20_000
+_PAGE = 2_000
 _BESIDE = 5
 """A commit writes at most one removal record a module."""
 
@@ -127,6 +130,56 @@ class RedactionReads(LineageReads):
         said = self._recorded("t.record_n", "mention", "t.block_n IN ({})", [n])
         records = self._decoded_records({row[0] for row in said})
         return [(n, r) for n, (_, r) in sorted(records.items()) if isinstance(r, Removal)]
+
+    def readable(self, *memory_types: MemoryType) -> Iterator[StoredBlock]:
+        """Every block of these modules whose bytes are here, member or not, ascending."""
+        codes = ",".join(str(CODE[m]) for m in memory_types)
+        sql = (
+            "SELECT n, id, type, enc, data FROM blocks NOT INDEXED WHERE n > ? AND n <= ?"
+            f" AND type IN ({codes}) AND data IS NOT NULL ORDER BY n LIMIT {_PAGE}"
+        )
+        after = 0
+        while rows := self._db.rows(sql, (after, self.max_n)):
+            yield from self._stored(rows)
+            after = rows[-1][0]
+
+    def sources_of(self, ns: Iterable[int]) -> dict[int, set[int]]:
+        """For each block what the derivation records name as what it was made from; negative: not here."""
+        found: dict[int, set[int]] = defaultdict(set)
+        for n, source in self._recorded("t.block_n, t.source_n", "derivation", "t.block_n IN ({})", ns):
+            found[n].add(source)
+        return found
+
+    def derived_of(self, ns: Iterable[int]) -> set[int]:
+        """The blocks that were made from any of these."""
+        rows = self._recorded("DISTINCT t.block_n", "derivation", "t.source_n IN ({})", ns)
+        return {row[0] for row in rows if row[0] > 0}
+
+    def registered_among(self, ns: Iterable[int]) -> set[int]:
+        """Those of the blocks that came in from outside by themselves."""
+        return {row[0] for row in self._recorded("t.block_n", "registration", "t.block_n IN ({})", ns)}
+
+    def successor(self, n: int) -> int | None:
+        """The block that stands in place of `n` by the latest word about it; not the end of the chain."""
+        return self._hidden_now([n]).get(n, (None, False))[0]
+
+    def records_naming(self, names: Callable[[str], bool]) -> list[int]:
+        """Derivation records with a locator of which `names` is true and whose bytes are here, ascending."""
+        texts = FragmentReads(self._db)
+        all_n = [row[0] for row in self._db.rows("SELECT n FROM fragment")]
+        held = texts.texts(all_n)
+        ends = {n for n in all_n if n in held and (names(held[n].lstrip()) or names("# " + held[n].lstrip()))}
+        found = {
+            n
+            for n, locator in self._db.rows("SELECT record_n, locator FROM derivation WHERE locator NOT NULL")
+            if names(locator)
+        }
+        after = 0
+        sql = f"SELECT n, data FROM blocks WHERE n > ? AND enc = {PACKED} ORDER BY n LIMIT {_SCAN}"
+        while ends and (rows := self._db.rows(sql, (after,))):
+            found.update(n for n, form in read_forms(rows).items() if form.end in ends)
+            after = rows[-1][0]
+        return sorted(n for n in found if n <= self.max_n)
 
     def removed_with(self, record_n: int, at: str) -> list[Removal]:
         """The removal records of the commit that wrote this one, which stand beside it."""

@@ -1,0 +1,269 @@
+"""What goes and what stays, worked out from the ledger and the bytes: pure questions to one snapshot."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from consilience.errors import BlockNotFoundError, PolicyError, UsageError
+from consilience.model import Locator
+from consilience.plan.entries import text_of
+from consilience.protocol import (
+    Canonical,
+    Derivation,
+    Digest,
+    MemoryType,
+    Payload,
+    Producer,
+    ProducerKind,
+    Provenance,
+    content_refs,
+    decode,
+    format_digest,
+    parse_digest,
+)
+from consilience.store.redaction import RedactionReads
+from consilience.store.values import StoredBlock
+
+TEXTS_AT_MOST = 16
+"""Texts that are looked for in every other block; a redaction of more than these is not looked for."""
+
+LEAST_PART = 12
+"""Characters from which on a text counts as repeated where another text has it as a part."""
+
+KNOWLEDGE = (MemoryType.EPISODIC, MemoryType.SEMANTIC, MemoryType.PROCEDURAL)
+
+
+@dataclass(slots=True)
+class Draft:
+    """Ordinals: what goes with why and with which block, what stays with which other sources, what stays without any;
+    the originals that go, by digest, each with its canonical blocks; blocks that hold a text as a part."""
+
+    targets: tuple[int, ...]
+    goes: dict[int, tuple[str, int | None]]
+    stays: dict[int, set[int]] = field(default_factory=dict)
+    unsourced: set[int] = field(default_factory=set)
+    contents: dict[Digest, list[Digest]] = field(default_factory=dict)
+    elsewhere: list[int] = field(default_factory=list)
+    searched: bool = True
+
+
+def draft_drop(reads: RedactionReads, targets: Sequence[int]) -> Draft:
+    """What a drop of these blocks takes along.
+
+    Raises BlockNotFoundError for one that is no member, PolicyError for the modules of which nothing is ever dropped.
+    """
+    members = reads.members(targets)
+    for block in reads.blocks(targets):
+        if block.n not in members:
+            raise _no_member(reads, block)
+        if block.memory_type is MemoryType.PROVENANCE:
+            raise _ledger(block, "dropped")
+        if block.memory_type is MemoryType.EPISODIC:
+            raise PolicyError(
+                f"{format_digest(block.id)} is episodic memory, which is append-only: it is never dropped",
+                hint="`retain supersede` or `retain demote` hides it; `retain redact` destroys its bytes",
+            )
+    draft = Draft(targets=tuple(targets), goes=dict.fromkeys(targets, ("named", None)))
+    _cascade(reads, draft, targets, keep=(MemoryType.PROVENANCE, MemoryType.EPISODIC))
+    return draft
+
+
+def draft_redaction(reads: RedactionReads, targets: Sequence[int]) -> Draft:
+    """What a redaction of these blocks takes along: originals that hold their bytes, what was made only from an
+    original that was named, and whatever repeats a text whole.
+
+    Raises UsageError for a block whose bytes are gone already, PolicyError for a provenance record.
+    """
+    named = reads.blocks(targets)
+    for block in named:
+        if block.memory_type is MemoryType.PROVENANCE:
+            raise _ledger(block, "redacted")
+        if block.data is None:
+            raise _no_bytes(reads, block)
+    draft = Draft(targets=tuple(targets), goes=dict.fromkeys(targets, ("named", None)))
+    files = [b.n for b in named if b.memory_type is MemoryType.CANONICAL]
+    _cascade(reads, draft, files, keep=(MemoryType.PROVENANCE,))
+    texts: dict[str, int] = {}
+    for block in named:
+        payload = payload_of(block)
+        if payload is not None and not isinstance(payload, Canonical) and text_of(payload).strip():
+            texts.setdefault(text_of(payload), block.n)
+    _repeated(reads, draft, texts)
+    holders = [n for n, (why, _) in draft.goes.items() if why in ("named", "same_text")]
+    for block in reads.blocks(holders):
+        payload = payload_of(block)
+        if payload is not None and not isinstance(payload, Canonical):
+            for original in _originals(reads, block, text_of(payload)):
+                draft.goes.setdefault(original, ("original", block.n))
+    _contents(reads, draft)
+    here = _with_bytes(reads, draft.goes)
+    draft.goes = {n: why for n, why in draft.goes.items() if n in here}
+    return draft
+
+
+# --- the cascade ------------------------------------------------------------------------------------------------
+
+
+def _cascade(
+    reads: RedactionReads, draft: Draft, start: Iterable[int], *, keep: tuple[MemoryType, ...]
+) -> None:
+    """Add what was derived from nothing but what goes, until nothing more does. Modules of `keep` never go: what loses
+    its only source there is noted."""
+    frontier = set(start)
+    while frontier:
+        candidates = reads.members(reads.derived_of(frontier)) - draft.goes.keys()
+        sources = reads.sources_of(candidates)
+        alive = reads.members({s for n in candidates for s in sources[n] if s > 0}) - draft.goes.keys()
+        registered = reads.registered_among(candidates)
+        modules = {b.n: b.memory_type for b in reads.blocks(sorted(candidates))}
+        found: dict[int, int] = {}
+        for n in sorted(candidates):
+            others = sources[n] & alive
+            if others or n in registered:
+                draft.stays[n] = others
+            elif modules[n] in keep:
+                draft.stays.pop(n, None)
+                draft.unsourced.add(n)
+            else:
+                draft.stays.pop(n, None)
+                found[n] = min(sources[n] & draft.goes.keys())
+        draft.goes.update((n, ("derived", cause)) for n, cause in found.items())
+        frontier = set(found)
+    for n, others in draft.stays.items():
+        draft.stays[n] = others - draft.goes.keys()
+
+
+# --- what else holds the bytes ----------------------------------------------------------------------------------
+
+
+def _originals(reads: RedactionReads, block: StoredBlock, text: str) -> list[int]:
+    """The originals that a block's own words were taken from: those that a pipeline split into passages, and those
+    that hold the words."""
+    sources = reads.sources_of([block.n])[block.n]
+    files = [b for b in reads.blocks(sorted(s for s in sources if s > 0)) if b.data is not None]
+    files = [b for b in files if b.memory_type is MemoryType.CANONICAL]
+    split = _split_from(reads, block.n)
+    return [b.n for b in files if format_digest(b.id) in split or _holds(reads, b, text)]
+
+
+def _split_from(reads: RedactionReads, n: int) -> set[str]:
+    found: set[str] = set()
+    for stored in reads.derivations_of(n):
+        payload = payload_of(stored)
+        record = payload.record if isinstance(payload, Provenance) else None
+        producer = record.producer if isinstance(record, Derivation) else msgspec.UNSET
+        if isinstance(record, Derivation) and isinstance(producer, Producer):
+            found.update(record.derived_from if producer.kind is ProducerKind.PIPELINE else ())
+    return found
+
+
+def _holds(reads: RedactionReads, file: StoredBlock, text: str) -> bool:
+    payload = payload_of(file)
+    if not isinstance(payload, Canonical) or not reads.has_content(parse_digest(payload.blob)):
+        return False
+    data = reads.content(parse_digest(payload.blob))
+    return _plain(text) in _plain(data.decode("utf-8", "replace"))
+
+
+def _plain(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def _repeated(reads: RedactionReads, draft: Draft, texts: dict[str, int]) -> None:
+    """Blocks with the very same text and records whose place repeats it go along; blocks that hold it as a part are
+    noted."""
+    if not texts:
+        return
+    if len(texts) > TEXTS_AT_MOST:
+        draft.searched = False
+        return
+    needles = {msgspec.json.encode(text)[1:-1]: (text, n) for text, n in texts.items()}
+    pattern = re.compile(b"|".join(re.escape(needle) for needle in needles))
+    for block in reads.readable(*KNOWLEDGE):
+        if block.n in draft.goes or block.data is None or not pattern.search(block.data):
+            continue
+        payload = payload_of(block)
+        same = texts.get(text_of(payload)) if payload is not None else None
+        if same is not None:
+            draft.goes[block.n] = ("same_text", same)
+        elif any(needle in block.data for needle, (text, _) in needles.items() if len(text) >= LEAST_PART):
+            draft.elsewhere.append(block.n)
+
+    def names(locator: str) -> bool:
+        headings = Locator.parse(locator).headings
+        return any(h == t or (len(t) >= LEAST_PART and t in h) for h in headings for t in texts)
+
+    first = min(texts.values())
+    draft.goes.update((n, ("names_it", first)) for n in reads.records_naming(names))
+
+
+def _contents(reads: RedactionReads, draft: Draft) -> None:
+    """The originals of what goes, and the other canonical blocks of the same bytes; an original that some other block
+    refers to stays."""
+    going: dict[str, list[int]] = {}
+    for block in reads.blocks(sorted(draft.goes)):
+        payload = payload_of(block)
+        for ref in content_refs(payload) if payload is not None else ():
+            going.setdefault(ref.blob, []).append(block.n)
+    if not going:
+        return
+    pattern = re.compile("|".join(going).encode())
+    kept: set[str] = set()
+    for block in reads.readable(MemoryType.CANONICAL, *KNOWLEDGE):
+        if block.n in draft.goes or block.data is None or not (match := pattern.search(block.data)):
+            continue
+        payload = payload_of(block)
+        if isinstance(payload, Canonical) and payload.blob in going:
+            draft.goes[block.n] = ("same_bytes", going[payload.blob][0])
+            going[payload.blob].append(block.n)
+        elif payload is not None:
+            kept.update(ref.blob for ref in content_refs(payload) if ref.blob == match[0].decode())
+    for blob, ns in going.items():
+        if blob not in kept:
+            draft.contents[parse_digest(blob)] = sorted(reads.ids(ns).values())
+
+
+def _with_bytes(reads: RedactionReads, ns: Iterable[int]) -> set[int]:
+    return {b.n for b in reads.blocks(sorted(ns)) if b.data is not None}
+
+
+def payload_of(block: StoredBlock) -> Payload | None:
+    """What a block says; None where its bytes are gone or damaged."""
+    return decode(block.data).payload if block.data is not None and block.intact else None
+
+
+# --- refusals ---------------------------------------------------------------------------------------------------
+
+
+def _ledger(block: StoredBlock, what: str) -> PolicyError:
+    return PolicyError(
+        f"{format_digest(block.id)} is a provenance record: the ledger is not {what}",
+        hint="name the block that it speaks of; `csl block ID` shows which",
+    )
+
+
+def _no_member(reads: RedactionReads, block: StoredBlock) -> BlockNotFoundError:
+    removals = reads.removals_of(block.n)
+    said = (
+        f": {removals[-1][1].mechanism} by {removals[-1][1].actor.id}, {removals[-1][1].at}"
+        if removals
+        else ""
+    )
+    return BlockNotFoundError(
+        f"{format_digest(block.id)} is not a member of this brain any more{said}",
+        hint="its bytes stay as long as a retained snapshot names them; `retain redact` destroys them",
+    )
+
+
+def _no_bytes(reads: RedactionReads, block: StoredBlock) -> UsageError:
+    known = reads.redactions([block.id]).get(block.id)
+    if known is not None:
+        return UsageError(f"it is redacted already: {known}", hint="there are no bytes left to destroy")
+    return UsageError(
+        f"the bytes of {format_digest(block.id)} are not here", hint="there is nothing to destroy"
+    )
