@@ -13,15 +13,8 @@ from consilience.plan.measure import measured_blocks
 from consilience.plan.reader import Reader
 from consilience.protocol import (
     Canonical,
-    Demotion,
-    Derivation,
     Digest,
     MemoryType,
-    Normalization,
-    Provenance,
-    Record,
-    Registration,
-    Supersession,
     decode,
     format_digest,
     parse_digest,
@@ -29,26 +22,20 @@ from consilience.protocol import (
     verify_inclusion,
 )
 from consilience.store import StoredBlock, View
+from consilience.trace import DEPTH, LIMIT, Direction, RecordLine, TraceReport, trace_block
 
 _PREFIX = re.compile(r"(?:sha256:)?([0-9a-f]{4,64})")
+CHILDREN = 3
+"""Blocks made from a block that are shown with it."""
+
 SEVERAL = 5
 """Candidates named when a prefix fits more than one block."""
-
-
-class RecordLine(Value, frozen=True, kw_only=True):
-    """One provenance record about a block, in words: `what` happened, by whom, when, and what else it names."""
-
-    record: str
-    what: str
-    at: str
-    actor: str
-    detail: str = ""
 
 
 class BlockReport(Value, frozen=True, kw_only=True):
     """One block of one brain. `content` is its payload as JSON (None where the bytes are gone), `root` that of its
     module at the snapshot, `sources` where it comes from, `records` what provenance says of it, oldest first;
-    `derived` how many blocks were made from it."""
+    `derived` how many blocks were made from it; `up` and `down` its lineage, cut short (`trace` shows more)."""
 
     brain: str
     block_id: str
@@ -66,6 +53,8 @@ class BlockReport(Value, frozen=True, kw_only=True):
     sources: tuple[Source, ...]
     records: tuple[RecordLine, ...]
     derived: int
+    up: Direction | None = None
+    down: Direction | None = None
 
 
 class ProofReport(Value, frozen=True, kw_only=True):
@@ -159,6 +148,7 @@ def inspect_block(view: View, brain: str, id_or_prefix: str) -> BlockReport:
     """Everything this brain knows of one block."""
     block = _stored(view, resolve(view, id_or_prefix))
     hidden = view.hidden([block.n]).get(block.n)
+    lineage = trace_block(view, brain, block, limit=CHILDREN)
     root = _root(view, block.memory_type)
     block_id = format_digest(block.id)
     after = hidden.superseded_by if hidden is not None else None
@@ -177,40 +167,26 @@ def inspect_block(view: View, brain: str, id_or_prefix: str) -> BlockReport:
         snapshot=_snapshot(view),
         cite=cite(brain, block.memory_type, block_id, root),
         sources=view.sources([block.n]).get(block.n, ()),
-        records=tuple(_line(r) for r in view.records_about(block.n)),
-        derived=len({n for n, _ in view.children(block.n)}),
+        records=lineage.records,
+        derived=lineage.down.edges if lineage.down is not None else 0,
+        up=lineage.up,
+        down=lineage.down,
     )
 
 
-def _line(stored: StoredBlock) -> RecordLine:
-    record_id = format_digest(stored.id)
-    if stored.data is None or not stored.intact:
-        return RecordLine(record=record_id, what="unreadable record", at="", actor="", detail="run `verify`")
-    payload = decode(stored.data).payload
-    assert isinstance(payload, Provenance)
-    record = payload.record
-    what, detail = _words(record)
-    return RecordLine(record=record_id, what=what, at=record.at, actor=record.actor.id, detail=detail)
-
-
-def _words(record: Record) -> tuple[str, str]:
-    match record:
-        case Registration():
-            return "registered", f"from {record.origin}" if record.origin else ""
-        case Normalization():
-            return "read", f"by {record.pipeline} {record.pipeline_version}"
-        case Derivation():
-            return "derived", f"from {', '.join(record.derived_from)}" + (
-                f" at {record.locator}" if record.locator else ""
-            )
-        case Supersession():
-            return "superseded", f"{record.supersedes} by {record.block}" + (
-                f": {record.reason}" if record.reason else ""
-            )
-        case Demotion():
-            return "demoted", record.reason or ""
-        case _:
-            return type(record).__name__.lower(), ""
+def trace(
+    view: View,
+    brain: str,
+    id_or_prefix: str,
+    *,
+    depth: int = DEPTH,
+    limit: int = LIMIT,
+    up: bool = True,
+    down: bool = True,
+) -> TraceReport:
+    """The lineage of one block. Raises as `resolve` does."""
+    block = _stored(view, resolve(view, id_or_prefix))
+    return trace_block(view, brain, block, depth=depth, limit=limit, up=up, down=down)
 
 
 def prove_block(view: View, brain: str, id_or_prefix: str) -> ProofReport:
@@ -323,5 +299,5 @@ def _snapshot(view: View) -> str:
 
 __all__ = [
     "BlockReport", "BrainStatus", "ModuleStatus", "ProofReport", "RecordLine", "block_bytes", "brain_status",
-    "inspect_block", "prove_block", "resolve",
+    "inspect_block", "prove_block", "resolve", "trace",
 ]  # fmt: skip

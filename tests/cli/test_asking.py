@@ -322,7 +322,7 @@ class TestBlockAndVerify:
             assert out.startswith(f"block    {block}\nbrain    python\nmodule   semantic\n")
             assert "\n    A deprecated feature keeps working for two releases" in out
             assert "from     sources/python/deprecation.md:5 Deprecation policy > Rules" in out
-            assert "2026-01-02T03:04:05Z derived by ana@example.org" in out.replace("\n         ", " ")
+            assert "2026-01-02T03:04:05Z registered, normalized, derived by ana@example.org" in out
 
     def test_proof(self, csl: Csl, inside: Path) -> None:
         out = csl("block", self.first(csl), "--brain", "python", "--prove").out

@@ -28,6 +28,7 @@ Check:
   history   Show a brain's snapshots and what each changed
   diff      Show what changed between two snapshots of a brain
   block     Show one block, where it comes from, its proof
+  trace     Show what a block came from, and what came from it
   check     Check citations in an answer, and proof files
   verify    Recompute everything a brain claims
 
@@ -765,6 +766,10 @@ Options:
                  that `csl history` lists.
   --prove        Its inclusion proof into the module's root, checked (RFC
                  9162).
+  --out FILE     With --prove: write a proof that `csl check` verifies
+                 anywhere, without this brain.
+  --records      With --out: also prove the provenance records about it, which
+                 name people and files.
   --bytes        Its bytes and nothing else: a file's original, or canonical
                  JSON.
   -h, --help     Show this message and exit.
@@ -780,7 +785,41 @@ Global options:
 Examples:
   csl block 3f2a9c01d2e4
   csl block 3f2a9c01d2e4 --prove
+  csl block 3f2a9c01d2e4 --prove --out proof.json
   csl block 3f2a9c01d2e4 --bytes > file
+""",
+    "trace": """\
+Usage: csl trace [OPTIONS] ID
+
+  Show the lineage of a block as a tree: up to the files it came from (place,
+  who, when, by what reader), and down to what was made from it.
+
+Arguments:
+  ID  sha256:... or its first four hex digits or more.
+
+Options:
+  --up                       Only what it came from, up to the registered
+                             files.
+  --down                     Only what was made from it.
+  --depth INTEGER RANGE      Steps each way; 8 by default.  [1<=x<=100000]
+  -n, --limit INTEGER RANGE  Blocks shown at each step; 10 by default.
+                             [1<=x<=100000]
+  --at SNAPSHOT              As it was at a snapshot: head~N, or the first
+                             digits of one that `csl history` lists.
+  -h, --help                 Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Examples:
+  csl trace 3f2a9c01d2e4
+  csl trace 3f2a9c01d2e4 --down --limit 50
+  csl trace 3f2a9c01d2e4 --up --at head~3
 """,
     "check": """\
 Usage: csl check [OPTIONS] CITE|FILE|-...

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from consilience.cli.render_search import place, short
+from consilience.cli.render_trace import RECORDS, both, said
 from consilience.cli.terminal import Terminal, clean, wrap
 from consilience.inspection import BlockReport, ProofReport
 from consilience.model import Source, Value
@@ -47,13 +48,13 @@ def block(report: BlockReport, proof: ProofReport | None, terminal: Terminal) ->
     yield ""
     for source in report.sources:
         yield from _fact("from", _source(source), terminal)
-    if report.derived:
-        yield from _fact("derived", f"{report.derived:,} blocks were made from it", terminal)
-    for record in report.records:
-        said = f"{record.at} {record.what} by {clean(record.actor)}" if record.actor else record.what
-        detail = f", {clean(record.detail)}" if record.detail else ""
-        yield from _fact("record", f"{said}{detail} ({short(record.record)})", terminal)
+    told = [record for record in report.records if record.what != "derived"]
+    for record in told[:RECORDS]:
+        yield from _fact("record", said(record, detail=True), terminal)
+    if len(told) > RECORDS:
+        yield from _fact("", f"and {len(told) - RECORDS:,} more records", terminal)
     yield from _fact("cite", report.cite, terminal)
+    yield from both(report.up, report.down, terminal)
     if proof is not None:
         yield ""
         yield from _proof(proof, terminal)
@@ -81,6 +82,13 @@ def _proof(proof: ProofReport, terminal: Terminal) -> Iterator[str]:
     yield from _fact("leads to", proof.root, terminal)
     for step, node in enumerate(proof.audit_path):
         yield from _fact(f"step {step + 1}", node, terminal)
+
+
+def written(out: str | None, terminal: Terminal) -> Iterator[str]:
+    """Where a proof file went, and what checks it."""
+    if out is not None:
+        yield ""
+        yield from _fact("written", f"{clean(out)}; csl check {clean(out)} verifies it anywhere", terminal)
 
 
 def _source(source: Source) -> str:

@@ -84,6 +84,7 @@ SECTIONS: dict[str, dict[str, Leaf | Branch]] = {
         "history": Leaf(f"{_COMMANDS}.history", "history", "Show a brain's snapshots and what each changed"),
         "diff": Leaf(f"{_COMMANDS}.history", "diff", "Show what changed between two snapshots of a brain"),
         "block": Leaf(f"{_COMMANDS}.block", "block", "Show one block, where it comes from, its proof"),
+        "trace": Leaf(f"{_COMMANDS}.trace", "trace", "Show what a block came from, and what came from it"),
         "check": Leaf(f"{_COMMANDS}.check", "check", "Check citations in an answer, and proof files"),
         "verify": Leaf(f"{_COMMANDS}.verify", "verify", "Recompute everything a brain claims"),
     },

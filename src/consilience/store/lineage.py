@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -23,7 +23,7 @@ from consilience.store.reads import BlockReads, chunks
 from consilience.store.schema import CODE
 from consilience.store.values import Hidden, Registered, StoredBlock
 
-__all__ = ["LineageReads"]
+__all__ = ["Edge", "LineageReads"]
 
 
 class _Blob(msgspec.Struct):
@@ -52,6 +52,15 @@ _PACKED = f"CASE r.enc WHEN {PACKED} THEN r.data END"
 _first_line = re.compile(r"L([0-9]{1,18})(?![0-9])").match
 _read_canonical = msgspec.json.Decoder(_CanonicalEnvelope).decode
 _read_record = msgspec.json.Decoder(_RecordEnvelope).decode
+
+
+class Edge(NamedTuple):
+    """That a record ties block `n` to another one."""
+
+    n: int
+    other: int
+    record_n: int
+    locator: str | None
 
 
 class LineageReads(BlockReads):
@@ -243,6 +252,29 @@ class LineageReads(BlockReads):
         places = [(row[0], row[1], locators.get(row[1]) or "") for row in rows]
         ordered = sorted((_line(loc), record_n, block_n, loc) for block_n, record_n, loc in places)
         return list(dict.fromkeys((block_n, locator) for _, _, block_n, locator in ordered if block_n > 0))
+
+    def derivation_edges(self, ns: Iterable[int], *, up: bool, located: bool = True) -> list[Edge]:
+        """What blocks were derived from (`up`), or what was derived from them, one edge for each record that says
+        so; in the order of the document where `located`. An `other` below zero is not here."""
+        own, other = ("block_n", "source_n") if up else ("source_n", "block_n")
+        columns = f"t.{own}, t.{other}, t.record_n" + (f", t.locator, {_PACKED}" if located else "")
+        rows = self._recorded(columns, "derivation", f"t.{own} IN ({{}})", ns)
+        if not located:
+            return [Edge(*row, None) for row in rows]
+        locators = self._locators(row[2:] for row in rows)
+        edges = [Edge(*row[:3], locators.get(row[2])) for row in rows]
+        return sorted(edges, key=lambda e: (e.n, 0 if up else _line(e.locator or ""), e.record_n, e.other))
+
+    def reached(self, n: int, *, up: bool, most: int) -> int:
+        """How many blocks are reached from block `n` over any number of derivations, itself left out; `most` + 1
+        where there are more. Records that run in a circle end."""
+        own, other = ("block_n", "source_n") if up else ("source_n", "block_n")
+        sql = (
+            f"WITH RECURSIVE way(n) AS (SELECT :n UNION SELECT t.{other} FROM way JOIN derivation t"
+            f" ON t.{own} = way.n JOIN blocks r ON r.n = t.record_n WHERE {self._member('r')})"
+            " SELECT count(*) FROM (SELECT n FROM way LIMIT :most)"
+        )
+        return int(self._db.rows(sql, {"n": n, "most": most + 2})[0][0]) - 1
 
     def derived_from_current(self, ns: Iterable[int], *, besides: int | None = None) -> set[int]:
         """Those of the ordinals that were derived from a block which some origin holds now and nothing hides.
