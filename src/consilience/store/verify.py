@@ -25,12 +25,13 @@ from consilience.errors import (
 from consilience.progress import NO_PROGRESS, Progress
 from consilience.protocol import Actor, Digest, MemoryType, format_digest, sha256
 from consilience.protocol import snapshot as snapshots
-from consilience.store.codec import DecodeError
+from consilience.store.codec import ERASED, DecodeError
 from consilience.store.connection import CONTENT, Connection
 from consilience.store.content import file_for, list_files, read_file
 from consilience.store.leaves import Leaves
 from consilience.store.pruned import PRUNED_TABLE, all_pruned
 from consilience.store.reads import BlockReads
+from consilience.store.redaction import ERASING_TABLE
 from consilience.store.schema import SCHEMA
 from consilience.store.store import Store
 from consilience.store.verify_blocks import BlockCheck
@@ -40,7 +41,9 @@ from consilience.store.writer import seal_of
 __all__ = ["Checked", "Problem", "VerifyReport", "verify"]
 
 MAX_PROBLEMS = 1_000
-_PRUNED_ROW = ("table", "pruned", "pruned", PRUNED_TABLE)
+_LATER = {("table", "pruned", "pruned", PRUNED_TABLE), ("table", "erasing", "erasing", ERASING_TABLE)}
+"""Tables that a brain has once something was pruned or redacted."""
+
 CONTENT_ROWS = 64
 
 
@@ -179,7 +182,7 @@ class _Verification:
             expected = fresh.execute(sql).fetchall()
         finally:
             fresh.close()
-        found = [row for row in self._db.rows(sql) if row != _PRUNED_ROW]
+        found = [row for row in self._db.rows(sql) if row not in _LATER]
         if found != expected:
             self._report("schema", "the tables are not those of this version")
 
@@ -286,7 +289,7 @@ class _Verification:
             for _, digest, size, enc, stored in rows:
                 self._counts["contents"] += 1
                 seen.add(digest)
-                if stored is None:
+                if stored is None and enc != ERASED:
                     files.add(file_for(folder, digest, enc))
                 if problem := self._content_problem(folder, digest, size, enc, stored):
                     self._report("content", f"original sha256:{digest.hex()}: {problem}")
@@ -299,6 +302,8 @@ class _Verification:
         self._orphans = tuple(sorted(str(path) for path in list_files(folder) if path not in files))
 
     def _content_problem(self, folder: Path, digest: Digest, size: int, enc: int, stored: Any) -> str | None:
+        if enc == ERASED:
+            return self._erased_problem(stored)
         try:
             if stored is None:
                 stored = read_file(folder, digest, enc)
@@ -310,6 +315,14 @@ class _Verification:
         if sha256(data) != digest:
             return "its bytes do not hash to its digest"
         return None if len(data) == size else f"it has {len(data)} bytes, the store says {size}"
+
+    def _erased_problem(self, stored: Any) -> str | None:
+        """A redacted original names the canonical blocks that it went with, whose bytes are gone too."""
+        ids = [stored[i : i + 32] for i in range(0, len(stored), 32)] if isinstance(stored, bytes) else []
+        sql = "SELECT 1 FROM blocks WHERE id = ? AND data IS NULL"
+        if not ids or any(self._db.row(sql, (block_id,)) is None for block_id in ids):
+            return "it says that it was redacted, with blocks that were not"
+        return None
 
 
 def _is_actor(data: bytes) -> bool:
