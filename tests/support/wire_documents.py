@@ -60,12 +60,11 @@ placed = digests.map(lambda d: [{"predicate": "classified_as", "target": d}])
 ordered = st.tuples(digests, digests).map(
     lambda d: [{"predicate": "broader", "target": d[0]}, {"predicate": "narrower", "target": d[1]}]
 )
-catalog = st.one_of(
-    record({"kind": st.just("scheme"), "scheme": names, "exclusive": st.booleans()}),
-    record({"kind": st.just("class"), "scheme": names, "label": names | st.sampled_from([".", "..", "a/b"])}),
-    record({"kind": st.just("relation"), "relations": placed, "evidence": some(digests, 1)}),
-    record({"kind": st.just("relation"), "relations": ordered}, evidence=evidence),
-)
+schemes = record({"kind": st.just("scheme"), "scheme": names, "exclusive": st.booleans()})
+labels = st.text("./a", min_size=1, max_size=2) | names
+classes = record({"kind": st.just("class"), "scheme": names, "label": labels})
+placements = record({"kind": st.just("relation"), "relations": placed, "evidence": some(digests, 1)})
+hierarchies = record({"kind": st.just("relation"), "relations": ordered}, evidence=evidence)
 steps = record({"action": names}, condition=texts, alternatives=some(texts), uses=evidence)
 procedures = record(
     {"label": names, "goal": names, "steps": some(steps, 1)},
@@ -113,7 +112,10 @@ SHAPES: dict[str, Any] = {
     "canonical": canonicals,
     "episodic": episodes,
     "semantic": statements,
-    "semantic catalog": catalog,
+    "semantic scheme": schemes,
+    "semantic class": classes,
+    "semantic placement": placements,
+    "semantic hierarchy": hierarchies,
     "procedural": procedures,
     **{f"provenance {name}": drawn for name, drawn in RECORDS.items()},
 }
