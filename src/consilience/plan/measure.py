@@ -34,8 +34,8 @@ LEAST_SCALE, MOST_SCALE = 0.1, 20.0
 
 
 def measured_blocks(view: View) -> int:
-    """Members of the modules that a question reaches by default: what statistics are about."""
-    return sum(view.count(m) for m in SEARCHED_BY_DEFAULT)
+    """Members, with bytes, of the modules that a question reaches by default: what statistics are about."""
+    return sum(m.count - len(m.tombstones) for m in view.modules() if m.memory_type in SEARCHED_BY_DEFAULT)
 
 
 def measure_brain(reader: Reader, progress: Progress = NO_PROGRESS) -> Statistics:
