@@ -97,7 +97,7 @@ def begin(reader: Reader, query: Query) -> tuple[Working, planner.Chosen]:
     modules = modules_of(reader, query)
     work = Working(reader=reader, query=query, asked=asked, modules=modules, lexical_query=None)
     work.warnings.extend(reader.notes)
-    blocks = sum(reader.view.count(m) for m in modules)
+    blocks = sum(m.count - len(m.tombstones) for m in reader.view.modules() if m.memory_type in modules)
     if asked.intent is not Intent.IDENTITY:
         _analyze(work)
     situation = planner.situation_of(
