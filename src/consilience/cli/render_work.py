@@ -31,6 +31,7 @@ class IngestDocument(Value, frozen=True, kw_only=True):
     unchanged: int
     skipped: tuple[FileDocument, ...]
     failed: tuple[FileDocument, ...]
+    refused: tuple[FileDocument, ...]
     warnings: tuple[FileDocument, ...]
     gone: tuple[str, ...]
     passages: int
@@ -69,6 +70,7 @@ def ingest_document(brain: str, actor: str, report: IngestReport) -> IngestDocum
         unchanged=report.unchanged,
         skipped=_files(report.skipped),
         failed=_files(report.failed),
+        refused=_files(report.refused),
         warnings=_files(report.warnings),
         gone=report.gone,
         passages=report.passages,
@@ -107,6 +109,7 @@ def ingest(brain: str, actor: str, report: IngestReport, terminal: Terminal) -> 
     """What was taken, what not and why, what became of it."""
     counts = [(report.taken, "taken"), (report.changed, "changed"), (report.unchanged, "unchanged")]
     counts += [(len(report.skipped), "skipped"), (len(report.failed), "failed")]
+    counts += [(len(report.refused), "refused")]
     said = ", ".join(f"{count:,} {what}" for count, what in counts if count) or "no file found"
     name = terminal.style(brain, "bold")
     yield f"{name}: {said}; {seconds(report.seconds)}"
@@ -126,6 +129,10 @@ def ingest(brain: str, actor: str, report: IngestReport, terminal: Terminal) -> 
     yield from _vectors(report.embedded, report.reused, report.unembedded, terminal)
     yield from _by_reason("skipped", report.skipped, terminal)
     yield from _one_by_one("failed", report.failed, terminal, "red")
+    for each in report.refused[:FAILURES_NAMED]:
+        yield from _indented(f"refused: {clean(each.path)}: {clean(each.reason)}", terminal)
+    if len(report.refused) > FAILURES_NAMED:
+        yield f"  and {len(report.refused) - FAILURES_NAMED:,} more refused (--json names all)"
     yield from _by_reason("taken, but", report.warnings, terminal)
     if report.gone:
         some = ", ".join(clean(origin) for origin in report.gone[:NAMED])

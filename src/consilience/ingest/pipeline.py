@@ -73,6 +73,7 @@ class _Tally:
     unchanged: int = 0
     skipped: list[Passed] = field(default_factory=list)
     failed: list[Passed] = field(default_factory=list)
+    refused: list[Passed] = field(default_factory=list)
     warnings: list[Passed] = field(default_factory=list)
     passages: int = 0
     blocks: int = 0
@@ -128,7 +129,7 @@ class Ingest:
         t = self._tally
         report = IngestReport(
             taken=t.taken, changed=t.changed, unchanged=t.unchanged, skipped=tuple(t.skipped), failed=tuple(t.failed),
-            warnings=tuple(t.warnings), gone=gone, passages=t.passages, blocks=t.blocks, superseded=t.superseded,
+            refused=tuple(t.refused), warnings=tuple(t.warnings), gone=gone, passages=t.passages, blocks=t.blocks, superseded=t.superseded,
             demoted=t.demoted, commits=t.commits, bytes_read=t.bytes_read, snapshot=t.snapshot,
             interrupted=interrupted, seconds=time.monotonic() - started,
         )  # fmt: skip
@@ -224,9 +225,13 @@ class Ingest:
 
     def _one(self, writer: Writer, prepared: Prepared) -> None:
         origin = prepared.found.origin
+        blocks = [_passage_block(p) for p in prepared.passages]
+        if (why := _refused(writer, prepared, blocks)) is not None:
+            self._tally.refused.append(Passed(path=origin, reason=why))
+            return
         old = writer.registered(origin)
         canonical = self._register(writer, prepared)
-        ns = self._derive(writer, prepared, canonical)
+        ns = self._derive(writer, prepared, canonical, blocks)
         self._tally.passages += len(ns)
         if old is None:
             self._tally.taken += 1
@@ -235,8 +240,8 @@ class Ingest:
         self._replace(writer, prepared, old, canonical, ns)
 
     def _register(self, writer: Writer, prepared: Prepared) -> tuple[int, Digest]:
-        ref = writer.put_content(prepared.data, prepared.media_type)
-        block = build(Canonical(blob=ref.blob, media_type=ref.media_type, size=ref.size))
+        writer.put_content(prepared.data, prepared.media_type)
+        block = _file_block(prepared)
         n, _ = writer.add(block)
         pipeline, version = prepared.pipeline
         block_id = format_digest(block.id)
@@ -253,10 +258,11 @@ class Ingest:
         )
         return n, block.id
 
-    def _derive(self, writer: Writer, prepared: Prepared, canonical: tuple[int, Digest]) -> list[int]:
+    def _derive(
+        self, writer: Writer, prepared: Prepared, canonical: tuple[int, Digest], blocks: Sequence[Block]
+    ) -> list[int]:
         """Passages and their derivation records; a passage already derived from these bytes and visible gains none."""
         canonical_n, canonical_id = canonical
-        blocks = [_passage_block(p) for p in prepared.passages]
         added = writer.add_many(blocks)
         ns = [n for n, _ in added]
         known = {n for n, _ in writer.children(canonical_n)}
@@ -353,6 +359,26 @@ class Ingest:
     def _gone(self, seen: set[str], covers: Callable[[str], bool]) -> tuple[str, ...]:
         with self._store.view() as view:
             return tuple(sorted(o for o, _ in view.origins() if o not in seen and covers(o)))
+
+
+def _refused(writer: Writer, prepared: Prepared, passages: Sequence[Block]) -> str | None:
+    """Why a file is not taken: it is, or holds, what was redacted and not readmitted since."""
+    file = _file_block(prepared)
+    originals = [file.id, *writer.redacted_content(prepared.digest)]
+    found = writer.redactions([*originals, *(p.id for p in passages)])
+    standing = [each for each in found.values() if not each.readmitted]
+    exact = next((each for each in standing if each.block_id in originals), None)
+    if exact is None and not standing:
+        return None
+    said = f"it is {exact}" if exact is not None else f"it holds {standing[0]}"
+    more = f", and {len(standing) - 1:,} more" if exact is None and len(standing) > 1 else ""
+    named = format_digest((exact or standing[0]).block_id)[7:19]
+    return f"{said}{more}; `csl retain readmit {named}` lets it in again"
+
+
+def _file_block(prepared: Prepared) -> Block:
+    blob = format_digest(prepared.digest)
+    return build(Canonical(blob=blob, media_type=prepared.media_type, size=len(prepared.data)))
 
 
 def _passage_block(passage: Passage) -> Block:

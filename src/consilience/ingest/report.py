@@ -16,9 +16,10 @@ class IngestReport(Value, frozen=True, kw_only=True):
     """Totals of one ingest.
 
     `taken` files are new, `changed` replaced what stood at their origin, `unchanged` wrote nothing. `passages` counts
-    those of taken and changed files; `blocks` the new blocks of every module, provenance included. `gone` are origins
-    below the given paths that were taken before and are not there now: they stay. `embedded` texts went through the
-    model, `reused` had a vector already; `unembedded` blocks have none yet, and `notes` say why.
+    those of taken and changed files; `blocks` the new blocks of every module, provenance included. `refused` files hold
+    what was redacted, and were not taken. `gone` are origins below the given paths that were taken before and are not
+    there now: they stay. `embedded` texts went through the model, `reused` had a vector already; `unembedded` blocks
+    have none yet, and `notes` say why.
     """
 
     taken: int = 0
@@ -26,6 +27,7 @@ class IngestReport(Value, frozen=True, kw_only=True):
     unchanged: int = 0
     skipped: tuple[Passed, ...] = ()
     failed: tuple[Passed, ...] = ()
+    refused: tuple[Passed, ...] = ()
     warnings: tuple[Passed, ...] = ()
     gone: tuple[str, ...] = ()
     passages: int = 0

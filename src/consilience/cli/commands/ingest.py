@@ -6,7 +6,7 @@ import click
 
 from consilience.cli.framework import argument, command
 from consilience.cli.invocation import Invocation
-from consilience.errors import ConsilienceError, SourceError
+from consilience.errors import ConsilienceError, PolicyError, SourceError
 
 GOES_ON = "what was committed is kept; the same command goes on from there"
 
@@ -79,6 +79,12 @@ def ingest(
         error = SourceError(
             f"{len(report.failed)} file{'s' if len(report.failed) > 1 else ''} could not be taken",
             hint="everything else is in; the same command tries them again",
+        )
+    elif error is None and report.refused:
+        error = PolicyError(
+            f"{len(report.refused)} file{'s' if len(report.refused) > 1 else ''} refused: redacted bytes do not "
+            "come back by themselves",
+            hint="everything else is in; `csl retain readmit ID` lets them in again",
         )
     return invocation.emit(
         lambda: render_work.ingest_document(brain.name, actor.id, report),
