@@ -129,7 +129,8 @@ class Ingest:
         t = self._tally
         report = IngestReport(
             taken=t.taken, changed=t.changed, unchanged=t.unchanged, skipped=tuple(t.skipped), failed=tuple(t.failed),
-            refused=tuple(t.refused), warnings=tuple(t.warnings), gone=gone, passages=t.passages, blocks=t.blocks, superseded=t.superseded,
+            refused=tuple(t.refused), warnings=tuple(t.warnings), gone=gone, passages=t.passages, blocks=t.blocks,
+            superseded=t.superseded,
             demoted=t.demoted, commits=t.commits, bytes_read=t.bytes_read, snapshot=t.snapshot,
             interrupted=interrupted, seconds=time.monotonic() - started,
         )  # fmt: skip
