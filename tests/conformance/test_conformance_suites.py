@@ -140,6 +140,7 @@ class TestReader(BrainReaderConformance):
         report = reader.resolvability()
         assert report.is_intact
         assert report.tombstoned == {MemoryType.SEMANTIC: [gone]}
+        assert reader.verify()
 
     def test_damage_is_missing_and_not_verified(self) -> None:
         """The other side of test_reports_resolvability_three_ways and test_verifies_itself."""

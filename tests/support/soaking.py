@@ -14,7 +14,7 @@ BATCH = 2_000
 CASES = ["suite", pytest.param("soak", marks=pytest.mark.soak)]
 
 
-def soaked(*strategies: Any, examples: int = 150) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def soaked(*strategies: Any, examples: int = 100) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """A decorator that makes a test, with the cases `suite` and `soak`, of a property of drawn values."""
 
     def decorate(holds: Callable[..., None]) -> Callable[..., None]:
