@@ -185,12 +185,16 @@ class LineageReads(BlockReads):
     ) -> list[tuple[int, int, str | None, Source]]:
         if len(places) < 2:
             return places
-        hidden = self.hidden({source_n for _, source_n, _, _ in places})
+        named = {source_n for _, source_n, _, _ in places}
+        hidden = self.hidden(named)
+        here = self.members(named)
         holds = self._holders({origin for _, _, origin, _ in places if origin is not None})
         kept = [
             place
             for place in places
-            if place[1] not in hidden and (place[2] is None or holds.get(place[2], place[1]) == place[1])
+            if place[1] in here
+            and place[1] not in hidden
+            and (place[2] is None or holds.get(place[2], place[1]) == place[1])
         ]
         return kept or places
 
@@ -201,13 +205,16 @@ class LineageReads(BlockReads):
         return {row[0]: row[1] for row in self._latest(origins)}
 
     def _latest(self, origins: Iterable[str]) -> list[Row]:
-        """origin, block_n, record_n, record id of each origin's latest registration of a canonical block."""
-        select = "t.origin, t.block_n, t.record_n, r.id"
+        """origin, block_n, record_n, record id of each origin's latest registration of a canonical block; none where
+        that block was dropped."""
+        here = f"EXISTS (SELECT 1 FROM blocks c WHERE c.n = t.block_n AND {self._member('c')})"
+        select = f"t.origin, t.block_n, t.record_n, r.id, {here}"
         canonical = (
             f"EXISTS (SELECT 1 FROM blocks c WHERE c.n = t.block_n AND c.type = {CODE[MemoryType.CANONICAL]})"
         )
         rows = self._recorded(select, "registration", f"t.origin IN ({{}}) AND {canonical}", origins)
-        return list({row[0]: row for row in sorted(rows, key=lambda row: row[2])}.values())
+        latest = {row[0]: row for row in sorted(rows, key=lambda row: row[2])}.values()
+        return [row[:4] for row in latest if row[4]]
 
     def registered(self, origin: str) -> Registered | None:
         """The canonical block that this origin holds now: the one its latest registration names."""
