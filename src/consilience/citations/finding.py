@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from consilience.citations.model import Found
 from consilience.citations.quotations import beside
 from consilience.errors import FormatError
+from consilience.protocol import MemoryType
 from consilience.protocol.citation import CITATION, Citation, citation_fault
 
 __all__ = ["QUOTING_MEMBERS", "find"]
@@ -26,9 +27,10 @@ SHOWN = 240
 """Characters of something malformed that are kept."""
 
 _BEGINS = re.compile(r"csl:|sha256:[^\s\"'<>`|]{0,200}?@sha256:", re.IGNORECASE)
-_GOES_ON = re.compile(r"[A-Za-z0-9]|\d|[-/@%~+=&?#][A-Za-z0-9]")
-_RUN = re.compile(r"[^\s\"'`<>()\[\]{}|,;“”«»]{1,4000}")
+_GOES_ON = re.compile(r"(?!csl:)[A-Za-z0-9]|\d|[-/@%~+=&?#][A-Za-z0-9]")
+_RUN = re.compile(r"(?:(?!csl:)[^\s\"'`<>()\[\]{}|,;“”«»]){1,4000}", re.IGNORECASE)
 _SAYS_SOMETHING = re.compile(r"[^\s\"'`<>()\[\]{}|,;:.!?*“”«»…]")
+_NAMES_A_MODULE = re.compile(rf"csl:[^\s/]{{1,200}}/(?:{'|'.join(MemoryType)})\b", re.IGNORECASE)
 _TOKEN = re.compile(r'"((?:[^"\\]|\\.)*+)"|[\[\]{},:]|[^\s\[\]{},:"]+', re.DOTALL)
 
 
@@ -90,7 +92,8 @@ def _places(text: str) -> Iterator[_Place]:
                 continue
             except FormatError:
                 pass
-        if (whole is None and _inside_a_word(text, start)) or not _SAYS_SOMETHING.match(text, start + 4):
+        glued = whole is None and start > at and text[start - 1].isalnum()
+        if (glued and not _NAMES_A_MODULE.match(text, start)) or not _SAYS_SOMETHING.match(text, start + 4):
             at = start + 4
             continue
         end = _run_end(text, start)
@@ -102,12 +105,8 @@ def _places(text: str) -> Iterator[_Place]:
 _HEADLESS = "a citation begins with csl:, the brain and the module"
 
 
-def _inside_a_word(text: str, at: int) -> bool:
-    return at > 0 and text[at - 1].isalnum()
-
-
 def _run_end(text: str, start: int) -> int:
-    run = _RUN.match(text, start)
+    run = _RUN.match(text, start + 4)
     end = run.end() if run else start + 4
     while end > start + 5 and text[end - 1] in ".:!?*_…":
         end -= 1

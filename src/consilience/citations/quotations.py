@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -119,43 +120,38 @@ def _marked(text: str, part: _Part, citations: Sequence[Span]) -> list[Span]:
     edges = [part.start, *(edge for span in citations for edge in span), part.end]
     found: list[Span] = []
     for start, end in list(pairwise(edges))[::2]:
-        opened: dict[str, int] = {}
+        opened: dict[str, list[int]] = defaultdict(list)
         for mark in _MARKS.finditer(text, start, end):
-            _take(text, mark[0], mark.start(), start, end, opened, found)
+            kind, closes = _role(text, mark[0], mark.start(), start, end, opened)
+            if not closes:
+                opened[kind].append(mark.start())
+            elif opened[kind]:
+                begin = opened[kind].pop()
+                if _WORD.search(text, begin, mark.start()):
+                    found.append((begin, mark.end()))
     return sorted(found, key=lambda span: (span[1], -span[0]))
 
 
-def _take(
-    text: str, sign: str, at: int, start: int, end: int, opened: dict[str, int], found: list[Span]
-) -> None:
-    """One mark: it closes what is open of its kind, or opens it."""
-    kind, closes = _role(text, sign, at, start, end, opened)
-    if closes and kind in opened:
-        begin = opened.pop(kind)
-        if _WORD.search(text, begin, at):
-            found.append((begin, at + 1))
-    elif not closes:
-        opened.setdefault(kind, at)
-
-
-def _role(text: str, sign: str, at: int, start: int, end: int, opened: dict[str, int]) -> tuple[str, bool]:
+def _role(
+    text: str, sign: str, at: int, start: int, end: int, opened: dict[str, list[int]]
+) -> tuple[str, bool]:
     """Which kind of quotation a mark belongs to, and whether it closes one."""
     if sign == '"':
         before = text[at - 1] if at > start else " "
         after = text[at + 1] if at + 1 < end else " "
-        if '"' in opened:
-            return '"', not before.isspace() and not _WORD.match(after)
-        return '"', after.isspace() or bool(_WORD.match(before))
+        if after.isspace() or (not before.isspace() and _WORD.match(before)):
+            return '"', True
+        return '"', not before.isspace() and not _WORD.match(after) and bool(opened['"'])
     if sign in "„“”":
         if sign == "„":
             return "„", False
-        if "„" in opened:
+        if opened["„"]:
             return "„", True
         return "“", sign == "”"
     if sign in "」』":
         return "「" if sign == "」" else "『", True
     partner = _PAIRS[sign]
-    if partner in opened and sign in "«»‹›":
+    if opened[partner] and sign in "«»‹›":
         return partner, True
     return sign, False
 
