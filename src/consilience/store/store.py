@@ -7,7 +7,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -141,6 +141,16 @@ class Store:
             self._give_back(connection)
             raise
 
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A connection that holds one state still, for whoever looks at what a view would refuse."""
+        connection = self._reader()
+        try:
+            connection.run("BEGIN")
+            yield connection
+        finally:
+            self._give_back(connection)
+
     def _reader(self) -> Connection:
         """An idle connection to the file that has the name now, or a new one."""
         _check_present(self.path)
@@ -264,6 +274,41 @@ class Store:
         finally:
             connection.rollback()
             self._writer_done(connection)
+
+    def compact(self, *, waiting: Callable[[float], None] | None = None, timeout_s: float = 30.0) -> int:
+        """Give the database's free pages back to the disk; how many bytes smaller its files are.
+
+        SQLite writes the database anew through the write-ahead log, as one transaction (VACUUM): a kill leaves it as it
+        was, readers keep what they see, and the file shrinks once none of them is left. It takes as much room again
+        meanwhile. Raises BusyError after `timeout_s` seconds of another writer, StorageError.
+        """
+        before = self._size()
+        connection = self._writing_connection()
+        started = time.monotonic()
+        try:
+            while True:
+                try:
+                    connection.run("VACUUM")
+                    break
+                except BusyError:
+                    waited = time.monotonic() - started
+                    if waited >= timeout_s:
+                        raise
+                    if waiting is not None:
+                        waiting(waited)
+                    time.sleep(WAIT_S[1])
+            connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+        finally:
+            connection.rollback()
+            self._writer_done(connection)
+        return before - self._size()
+
+    def _size(self) -> int:
+        total = 0
+        for name in (DATABASE, DATABASE + "-wal"):
+            with contextlib.suppress(OSError):
+                total += (self.path / name).stat().st_size
+        return total
 
     def _empty_log(
         self, connection: Connection, waiting: Callable[[float], None] | None, timeout_s: float

@@ -1,8 +1,8 @@
 """Check everything that a brain's store holds against what it says of itself. Damage is reported, never
 raised.
 
-Steps, each on its own so that one that fails hides no other: SQLite's own check and the tables' definitions;
-the chain of snapshots; every block's bytes, membership and ledger rows (verify_blocks.py); the roots and
+Steps, each on its own so that one that fails hides no other: the header of the file and its log (verify_file.py);
+SQLite's own check and the tables' definitions; the chain of snapshots; every block's bytes, membership and ledger rows (verify_blocks.py); the roots and
 composition digests of the head, or of every snapshot; every original. Not covered by any hash, and so not
 checked: free space in the database file.
 """
@@ -10,7 +10,7 @@ checked: free space in the database file.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from consilience.progress import NO_PROGRESS, Progress
 from consilience.protocol import Actor, Digest, MemoryType, format_digest, sha256
 from consilience.protocol import snapshot as snapshots
 from consilience.store.codec import ERASED, DecodeError
-from consilience.store.connection import CONTENT, Connection
+from consilience.store.connection import CONTENT, DATABASE, Connection
 from consilience.store.content import file_for, list_files, read_file
 from consilience.store.leaves import Leaves
 from consilience.store.pruned import PRUNED_TABLE, all_pruned
@@ -35,6 +35,7 @@ from consilience.store.redaction import ERASING_TABLE
 from consilience.store.schema import SCHEMA
 from consilience.store.store import Store
 from consilience.store.verify_blocks import BlockCheck
+from consilience.store.verify_file import file_problems
 from consilience.store.view import View
 from consilience.store.writer import seal_of
 
@@ -48,13 +49,26 @@ CONTENT_ROWS = 64
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that is wrong. `what`: database, schema, snapshot, block, membership, ledger, module or
+    """One thing that is wrong. `what`: file, database, schema, snapshot, block, membership, ledger, module or
     content."""
 
     what: str
     detail: str
     module: MemoryType | None = None
     block_id: str | None = None
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it."""
+        return _REMEDIES.get(self.what, _RESTORE)
+
+
+_RESTORE = "restore the brain from a copy, or `import` an export of it"
+_REMEDIES = {
+    "block": f"ingest the original again, which writes its passages anew; or {_RESTORE}",
+    "content": f"ingest the original again; or {_RESTORE}",
+    "ledger": "`verify --repair` writes it anew from the records",
+}
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,23 +113,34 @@ def verify(
     each. Raises only where there is no brain.db to look at (BrainNotFoundError) or the disk fails (StorageError).
     """
     if isinstance(target, View):
-        return _Verification(target, progress, every_snapshot, at).run()
+        return _Verification(target.connection, progress, every_snapshot, at).run()
+    damage = file_problems(target / DATABASE)
     try:
-        with Store.open(target, read_only=True) as store, store.view() as view:
-            return _Verification(view, progress, every_snapshot, at).run()
+        with Store.open(target, read_only=True) as store, store.reading() as connection:
+            return _Verification(connection, progress, every_snapshot, at, damage).run()
     except (CorruptStoreError, ConfigurationError, BrainNotFoundError) as error:
         if not Store.exists(target):
             raise
-        return VerifyReport(checked=Checked(), problems=(Problem(what="database", detail=error.message),))
+        found = [error.message, *damage]
+        return VerifyReport(
+            checked=Checked(), problems=tuple(Problem(what="database", detail=detail) for detail in found)
+        )
 
 
 class _Verification:
     """One run: the steps, and what they found."""
 
-    def __init__(self, view: View, progress: Progress, every_snapshot: bool, at: Digest | None) -> None:
-        self._view = view
+    def __init__(
+        self,
+        connection: Connection,
+        progress: Progress,
+        every_snapshot: bool,
+        at: Digest | None,
+        damage: Sequence[str] = (),
+    ) -> None:
         self._at = at
-        self._db: Connection = view.connection
+        self._db = connection
+        self._damage = damage
         self._progress = progress
         self._every_snapshot = every_snapshot
         self._problems: list[Problem] = []
@@ -130,10 +155,12 @@ class _Verification:
         self._blocks = BlockCheck(self._db, self._report)
 
     def run(self) -> VerifyReport:
+        for detail in self._damage:
+            self._report("file", detail)
         self._step("database", self._database)
         self._step("schema", self._schema)
         self._step("snapshot", self._chain)
-        self._progress.start("blocks", self._view.max_n, "blocks")
+        self._progress.start("blocks", max([n for n in self._max_n if isinstance(n, int)], default=0), "blocks")
         self._step("block", self._all_blocks)
         self._step("module", self._modules)
         self._step("content", self._contents)

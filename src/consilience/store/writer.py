@@ -54,7 +54,7 @@ from consilience.store.schema import CODE, MODULES
 from consilience.store.values import ModuleState, SnapshotInfo
 from consilience.store.view import module_states
 
-__all__ = ["Writer", "seal_of"]
+__all__ = ["REFERENCES", "Writer", "seal_of"]
 
 ADD_BLOCKS = 2_000
 """Blocks that are looked up and inserted together."""
@@ -298,7 +298,7 @@ class Writer(RedactionReads):
             ids = {block_id: n for n, block_id in part}
             rows = self._db.rows(f"SELECT n, id FROM absent WHERE id IN ({marks(part)})", list(ids))
             for absent_n, block_id in rows:
-                for table, column in _REFERENCES:
+                for table, column in REFERENCES:
                     self._db.run(
                         f"UPDATE {table} SET {column} = ? WHERE {column} = ?", (ids[block_id], absent_n)
                     )
@@ -448,7 +448,7 @@ class Writer(RedactionReads):
             release(connection)
 
 
-_REFERENCES = (
+REFERENCES = (
     ("derivation", "block_n"),
     ("derivation", "source_n"),
     ("registration", "block_n"),
