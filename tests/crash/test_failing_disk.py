@@ -31,7 +31,7 @@ from faults import (
 )
 from operations import OPERATIONS
 
-SAMPLE = 4
+SAMPLE = 2
 """Failures of each operation in the ordinary suite; the long run fails every call in every way."""
 
 KINDS = {
@@ -58,7 +58,7 @@ def told(outcome_json: Any, farm_root: str) -> None:
 def failed(worker: Worker, case: Case, fault: Fault) -> bool:
     """One failure; whether it was noticed at all."""
     with case.copy() as farm:
-        outcome = worker.run(farm, [*case.args, "--json"], fault=fault)
+        outcome = worker.run(farm, case.args, fault=fault)
         try:
             envelope = outcome.done.json
             if outcome.status:
@@ -79,7 +79,7 @@ def failed(worker: Worker, case: Case, fault: Fault) -> bool:
 def count(worker: Worker, case: Case, mask: int) -> int:
     """How many calls of those kinds the operation makes."""
     with case.copy() as farm:
-        return worker.run(farm, [*case.args, "--json"], fault=Fault(1 << 40, FAIL, mask)).calls
+        return worker.run(farm, case.args, fault=Fault(1 << 40, FAIL, mask)).calls
 
 
 @pytest.mark.parametrize("name", OPERATIONS)

@@ -15,7 +15,7 @@ from disturbed import Case
 from faults import SYNC, Worker
 from operations import OPERATIONS
 
-SAMPLE = 4
+SAMPLE = 2
 WAYS = ("least", "names", "mixed")
 
 
@@ -23,7 +23,7 @@ def traced(worker: Worker, case: Case, folder: Path) -> tuple[Path, list[power.C
     """The calls of an operation, for a project at the place of the returned folder."""
     with case.copy() as farm:
         trace = folder / "trace"
-        outcome = worker.run(farm, [*case.args, "--json"], trace=trace)
+        outcome = worker.run(farm, case.args, trace=trace)
         assert outcome.status == 0, outcome
         brains = str(farm.root / "brains")
     made = list(power.calls(trace))

@@ -13,8 +13,8 @@ from functools import cached_property
 from pathlib import Path
 
 from faults import Fault, Outcome, Worker
-from operations import OPERATIONS, QUESTIONS
-from product import Done, Product
+from operations import OPERATIONS, QUESTIONS, Work
+from product import Product
 
 from consilience.store import Store
 from consilience.store.verify import verify
@@ -49,7 +49,7 @@ def names(brain: Path) -> set[str]:
     log, which is there while anybody in any process has the database open, aside."""
     found = (str(p.relative_to(brain)) for p in brain.rglob("*") if p.is_file())
     found = (name for name in found if not name.endswith((".db-wal", ".db-shm")))
-    return {re.sub(r"\.\d+\.", ".N.", re.sub(r"[0-9a-f]{32,}", "HASH", name)) for name in found}
+    return {re.sub(r"\.\d+\.", ".N.", re.sub(r"[0-9a-f]{16,}", "HASH", name)) for name in found}
 
 
 def stray_segments(brain: Path) -> set[str]:
@@ -64,15 +64,25 @@ def stray_segments(brain: Path) -> set[str]:
     return stems - known
 
 
+def one_more(farm: Product) -> None:
+    """The next writer."""
+    farm.write("more/after.md", "# Afterwards\n\nThe gate is closed again.\n")
+    farm.ingest("more", "--brain", "one")
+
+
 @dataclass(frozen=True)
 class Case:
     """One operation: the project it starts from, and what it makes of it undisturbed."""
 
     name: str
     farm: Product
-    args: tuple[str, ...]
+    work: Work
     whole: Product
     outcome: Outcome
+
+    @property
+    def args(self) -> list[str]:
+        return [*self.work.args, "--json"]
 
     @property
     def calls(self) -> int:
@@ -83,8 +93,19 @@ class Case:
         return history(self.farm.brain("one"))
 
     @cached_property
+    def roots(self) -> dict[str, str]:
+        return roots(self.whole.brain("one"))
+
+    @cached_property
     def answers(self) -> dict[str, list[tuple[str, str]]]:
         return answers(self.whole)
+
+    @cached_property
+    def names(self) -> set[str]:
+        """The files of the brain left alone, after one more writer."""
+        assert self.answers
+        one_more(self.whole)
+        return names(self.whole.brain("one"))
 
     @contextmanager
     def copy(self) -> Iterator[Product]:
@@ -109,20 +130,25 @@ class Case:
         for question in QUESTIONS[:1]:
             assert farm.csl("search", "--brain", "one", question, "--json").status == 0
 
-    def completed(self, farm: Product) -> Done:
+    def completed(self, farm: Product) -> None:
         """The same command again finishes the work, and nothing tells the brain from one left alone."""
         brain = farm.brain("one")
-        done = farm.csl(*self.args, "--json")
-        assert done.status == 0, done
+        done = farm.csl(*self.args)
+        assert done.status in self.work.again, done
+        for args in self.work.then:
+            assert farm.csl(*args).status == 0
+        if self.work.gone:
+            holding = [p.name for p in brain.rglob("*") if p.is_file() and self.work.gone in p.read_bytes()]
+            assert not holding, f"not erased from {holding}"
         report = verify(brain, every_snapshot=True)
         assert report.ok and report.orphans == (), report
-        assert roots(brain) == roots(self.whole.brain("one")), "other blocks"
+        assert roots(brain) == self.roots, "other blocks"
         found = answers(farm)
         assert found == self.answers, ("other answers", found, self.answers)
-        left = names(brain) - names(self.whole.brain("one"))
+        one_more(farm)
+        left = names(brain) - self.names
         assert not left, f"left behind: {left}"
         assert not stray_segments(brain), f"segments of nobody: {stray_segments(brain)}"
-        return done
 
 
 def cases(worker: Worker, base: Product, folder: Path) -> Callable[[str], Case]:
@@ -133,11 +159,12 @@ def cases(worker: Worker, base: Product, folder: Path) -> Callable[[str], Case]:
         if name not in made:
             home = folder / name.replace(" ", "-")
             farm = Product(Path(shutil.copytree(base.root, home / "farm")))
-            args = tuple(OPERATIONS[name](farm))
+            work = OPERATIONS[name](farm)
             whole = Product(Path(shutil.copytree(farm.root, home / "whole")))
-            outcome = worker.run(whole, [*args, "--json"], fault=Fault(1 << 40))
+            outcome = worker.run(whole, [*work.args, "--json"], fault=Fault(1 << 40))
             assert outcome.done.status == 0, outcome
-            made[name] = Case(name, farm, args, whole, outcome)
+            made[name] = Case(name, farm, work, whole, outcome)
+            assert made[name].before is not None and made[name].roots  # before anything changes it
         return made[name]
 
     return case

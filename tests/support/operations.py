@@ -1,7 +1,7 @@
 """What the tests of crashes and failing disks do to a brain: a table of command lines, each with what it starts from.
 
-A new operation is one function `(Product) -> command line` in OPERATIONS: it prepares a project whose brain `one` has
-taken DOCS, and returns the command line that is disturbed. Running that command line again must finish the work.
+A new operation is one function `(Product) -> Work` in OPERATIONS: it prepares a project whose brain `one` has taken
+some documents, and says which command line is disturbed, and which finish the work afterwards.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import base64
 import random
 import shutil
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from product import Product, new_project
@@ -20,6 +21,20 @@ LARGE = base64.b64encode(random.Random(7).randbytes(1_600_000)).decode()
 
 
 QUESTIONS = ("why do pumps lose pressure", "lanterns of edition 0", "kilns in winter")
+
+
+@dataclass(frozen=True)
+class Work:
+    """`args`: the command line, without `--json`. It is run again, and may then end with a status in `again`; `then`
+    are run after it. `gone`: bytes that no file of the brain has afterwards."""
+
+    args: tuple[str, ...]
+    again: tuple[int, ...] = (0,)
+    then: tuple[tuple[str, ...], ...] = ()
+    gone: bytes = b""
+
+
+INDEX = ("index", "--brain", "one")
 
 
 def document(subject: str, edition: int, count: int = 9) -> str:
@@ -51,29 +66,29 @@ def started(root: Path) -> Product:
     return farm
 
 
-def _ingest(farm: Product) -> list[str]:
+def _ingest(farm: Product) -> Work:
     edit_documents(farm)
-    return ["ingest", "docs", "--brain", "one"]
+    return Work(("ingest", "docs", "--brain", "one"))
 
 
-def _first_ingest(farm: Product) -> list[str]:
+def _first_ingest(farm: Product) -> Work:
     shutil.rmtree(farm.brain("one"))
-    return ["ingest", "docs", "--brain", "one"]
+    return Work(("ingest", "docs", "--brain", "one"))
 
 
-def _commit(farm: Product) -> list[str]:
+def _commit(farm: Product) -> Work:
     farm.write("docs/lanterns.md", document("lanterns", 1))
-    return ["ingest", "docs/lanterns.md", "--brain", "one", "--no-embed"]
+    return Work(("ingest", "docs/lanterns.md", "--brain", "one", "--no-embed"))
 
 
-def _index(farm: Product) -> list[str]:
+def _index(farm: Product) -> Work:
     edit_documents(farm)
     farm.ingest("docs", "--brain", "one", "--no-embed")
     shutil.rmtree(farm.brain("one") / "derived")
-    return ["index", "--brain", "one"]
+    return Work(INDEX)
 
 
-def _catch_up(farm: Product) -> list[str]:
+def _catch_up(farm: Product) -> Work:
     """Derived state that is there and behind."""
     kept = farm.root / "kept"
     shutil.copytree(farm.brain("one") / "derived", kept)
@@ -81,18 +96,62 @@ def _catch_up(farm: Product) -> list[str]:
     farm.ingest("docs", "--brain", "one", "--no-embed")
     shutil.rmtree(farm.brain("one") / "derived")
     shutil.move(kept, farm.brain("one") / "derived")
-    return ["index", "--brain", "one"]
+    return Work(INDEX)
 
 
-def _rebuild(farm: Product) -> list[str]:
-    return ["index", "--rebuild", "--brain", "one"]
+def _rebuild(farm: Product) -> Work:
+    return Work((*INDEX, "--rebuild"))
 
 
-OPERATIONS: dict[str, Callable[[Product], list[str]]] = {
+def allow_removal(farm: Product) -> None:
+    kept = farm.file.read_text()
+    allowed = ("canonical_drop", "redact", "canonical_redact")
+    farm.file.write_text(kept + "\n[retention]\n" + "".join(f"{name} = true\n" for name in allowed))
+
+
+def passage(farm: Product, text: str) -> str:
+    """The id of the passage that holds a text."""
+    for match in farm.search("one", "--no-floor", "-n", "1000", text)["matches"]:
+        if text in match["content"]["statement"]:
+            return str(match["block_id"])
+    raise LookupError(text)
+
+
+def _redact(farm: Product) -> Work:
+    """A passage, and with it the original that holds it; a large one, whose bytes are a file of their own."""
+    allow_removal(farm)
+    edit_documents(farm)
+    farm.ingest("docs", "--brain", "one")
+    small = passage(farm, "ferries number 4 of edition 2")
+    large = passage(farm, "kilns are lit in winter")
+    args = ("retain", "redact", small, large, "--reason", "asked", "--yes", "--brain", "one")
+    return Work(args, again=(0, 2), then=(INDEX,), gone=b"kilns are lit in winter")
+
+
+def _drop(farm: Product) -> Work:
+    name = passage(farm, "bridges number 2 of edition 0")
+    return Work(("retain", "drop", name, "--reason", "wrong", "--yes", "--brain", "one"), again=(0, 4))
+
+
+def _demote(farm: Product) -> Work:
+    name = passage(farm, "orchards number 3 of edition 0")
+    return Work(("retain", "demote", name, "--reason", "dull", "--brain", "one"))
+
+
+def _supersede(farm: Product) -> Work:
+    old, new = (passage(farm, f"orchards number {i} of edition 0") for i in (3, 5))
+    return Work(("retain", "supersede", old, "--by", new, "--brain", "one"))
+
+
+OPERATIONS: dict[str, Callable[[Product], Work]] = {
     "ingest": _ingest,
     "first ingest": _first_ingest,
     "commit": _commit,
     "index": _index,
     "catch up": _catch_up,
     "rebuild": _rebuild,
+    "redact": _redact,
+    "drop": _drop,
+    "demote": _demote,
+    "supersede": _supersede,
 }
