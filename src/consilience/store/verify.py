@@ -2,9 +2,9 @@
 raised.
 
 Steps, each on its own so that one that fails hides no other: the header of the file and its log (verify_file.py);
-SQLite's own check and the tables' definitions; the chain of snapshots; every block's bytes, membership and ledger rows (verify_blocks.py); the roots and
-composition digests of the head, or of every snapshot; every original. Not covered by any hash, and so not
-checked: free space in the database file.
+SQLite's own check and the tables' definitions; the chain of snapshots; every block's bytes, membership and ledger
+rows (verify_blocks.py); the roots and composition digests of the head, or of every snapshot; every original. Not
+covered by any hash, and so not checked: free space in the database file.
 """
 
 from __future__ import annotations
@@ -160,7 +160,9 @@ class _Verification:
         self._step("database", self._database)
         self._step("schema", self._schema)
         self._step("snapshot", self._chain)
-        self._progress.start("blocks", max([n for n in self._max_n if isinstance(n, int)], default=0), "blocks")
+        self._progress.start(
+            "blocks", max([n for n in self._max_n if isinstance(n, int)], default=0), "blocks"
+        )
         self._step("block", self._all_blocks)
         self._step("module", self._modules)
         self._step("content", self._contents)
