@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from consilience.history import DiffReport, HistoryReport
     from consilience.ingest.report import IngestReport
     from consilience.inspection import BlockReport, BrainStatus, ProofReport
+    from consilience.oci.model import ExportReport, ImportReport
     from consilience.plan.reader import Reader
     from consilience.retain.execute import Retention
     from consilience.retain.policy import Policy
@@ -362,6 +363,61 @@ class Brain:
             notes.append(_not_indexed(error).message)
         return msgspec.structs.replace(
             report, erased=remains is None, remains=remains, notes=tuple(dict.fromkeys(notes))
+        )
+
+    # --- exchange -----------------------------------------------------------------------------------------------
+
+    def export(
+        self,
+        path: Path,
+        *,
+        tag: str = "latest",
+        artifact: bool = True,
+        progress: Progress = NO_PROGRESS,
+    ) -> ExportReport:
+        """Write the head and the whole history as an OCI image layout. See `oci.export_brain`."""
+        from consilience.oci import export_brain
+
+        return export_brain(self._store, path, name=self.name, tag=tag, artifact=artifact, progress=progress)
+
+    def import_layout(
+        self,
+        path: Path,
+        *,
+        actor: Actor,
+        clock: Clock,
+        tag: str | None = None,
+        embed: bool = True,
+        progress: Progress = NO_PROGRESS,
+        waiting: Waiting | None = None,
+    ) -> ImportReport:
+        """Bring the brain forward to the snapshot of an OCI image layout, then catch up everything derived. See
+        `oci.import_into`; `Project.import_layout` makes a brain that is not here yet."""
+        from consilience.oci import import_into
+
+        report = import_into(
+            self._store, path, actor=actor, now=clock(), tag=tag, progress=progress, waiting=waiting
+        )
+        return self.index_imported(report, embed=embed, progress=progress)
+
+    def index_imported(
+        self, report: ImportReport, *, embed: bool = True, progress: Progress = NO_PROGRESS
+    ) -> ImportReport:
+        """Catch up everything derived after an import; what it did, added to the report."""
+        import msgspec
+
+        try:
+            indexed = self.index(progress=progress, embed=embed)
+        except ConsilienceError as error:
+            stopped = _not_indexed(error)
+            stopped.done = report
+            raise stopped from error
+        return msgspec.structs.replace(
+            report,
+            unembedded=indexed.unembedded,
+            interrupted=indexed.interrupted,
+            warnings=(*report.warnings, *indexed.notes),
+            seconds=report.seconds + indexed.seconds,
         )
 
     # --- looking ------------------------------------------------------------------------------------------------

@@ -27,22 +27,26 @@ from consilience.errors import (
     StorageError,
     UsageError,
 )
+from consilience.progress import NO_PROGRESS, Progress
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from consilience.brain import Brain
     from consilience.citations.checking import Checker
     from consilience.citations.model import CheckReport
     from consilience.compound import Compound
     from consilience.embed.base import EmbedderSpec
     from consilience.model import Bundle, Explanation, Query
-    from consilience.protocol import Digest
+    from consilience.oci.model import ImportReport
+    from consilience.protocol import Actor, Digest
     from consilience.retain.policy import Policy
     from consilience.store import View
 
 SEARCH_DEPTH = 4
 """How many folders below the present one `found_projects` looks into."""
 
-LAYOUT = ("derived", "content", "brain.db-wal", "brain.db-shm", "brain.db")
+LAYOUT = ("derived", "content", "signatures.json", "brain.db-wal", "brain.db-shm", "brain.db")
 """What a brain's folder consists of; the database last, since it tells the rest for what it is."""
 
 KeyLookup = Callable[[str], str | None]
@@ -193,6 +197,37 @@ class Project:
                     policy=self.policy(brain),
                 )
         return self._opened(brain, spec)
+
+    def import_layout(
+        self,
+        path: Path,
+        name: str | None = None,
+        *,
+        actor: Actor,
+        clock: Callable[[], datetime],
+        tag: str | None = None,
+        embed: bool = True,
+        progress: Progress = NO_PROGRESS,
+        waiting: Callable[[float], None] | None = None,
+    ) -> ImportReport:
+        """Take the OCI image layout in `path` into a brain; one that is declared and not here yet is made of it.
+
+        Everything is verified before anything is visible: see `oci.import_brain` and `oci.import_into` for what is
+        raised. Then everything derived is caught up.
+        """
+        from consilience.oci import import_brain
+        from consilience.store import Store
+
+        brain = self.choose(name)
+        self.spec(brain, need_key=True)
+        if self.has_layout(brain) or not Store.vacant(brain.path):
+            with self.writable(brain.name) as opened:
+                return opened.import_layout(
+                    path, actor=actor, clock=clock, tag=tag, embed=embed, progress=progress, waiting=waiting
+                )
+        made = import_brain(path, brain.path, actor=actor, now=clock(), tag=tag, progress=progress)
+        with self.writable(brain.name) as opened:
+            return opened.index_imported(made, embed=embed, progress=progress)
 
     def _opened(self, brain: BrainConfig, spec: EmbedderSpec, *, read_only: bool = False) -> Brain:
         from consilience.brain import Brain

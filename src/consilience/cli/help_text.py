@@ -18,6 +18,8 @@ Fill:
 Keep:
   retain    Hide, drop or destroy what a brain holds, by a rule and with a
             record
+  export    Write a brain as an OCI image layout
+  import    Take in an OCI image layout, verified
 
 Ask:
   search    Search one brain
@@ -497,6 +499,65 @@ Global options:
 
 Examples:
   csl retain readmit 3f2a9c01d2e4 --reason 'consent given'
+""",
+    "export": """\
+Usage: csl export [OPTIONS] DIR
+
+  Write a brain's head and whole history as an OCI image layout, which other
+  software of the protocol opens.
+
+  An earlier export of the same brain is brought up to date; what was redacted
+  since is removed from it.
+
+Arguments:
+  DIR  A new or empty folder, or an earlier export of this brain.
+
+Options:
+  --tag TAG      The name of the artifact.  [default: latest]
+  --no-artifact  Without the packed layers that registries take.
+  -h, --help     Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Examples:
+  csl export /mnt/usb/algebra --brain algebra
+  csl export out --tag 2026-11 --no-artifact
+""",
+    "import": """\
+Usage: csl import [OPTIONS] DIR
+
+  Take in an OCI image layout with its whole history. Everything is verified
+  before anything is visible.
+
+  A declared brain that has no data yet is made. One that has is brought
+  forward, if its own head is part of the history that comes in; otherwise the
+  histories have diverged and nothing is written.
+
+Arguments:
+  DIR  A layout that export or pyboltzmann made.
+
+Options:
+  --tag TAG   The packed artifact of this name, instead of the loose blobs.
+  --no-embed  Leave the vectors to a later `csl index`.
+  -h, --help  Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Examples:
+  csl import /mnt/usb/algebra --brain algebra
+  csl import published --brain algebra --tag v3
 """,
     "search": """\
 Usage: csl search [OPTIONS] TEXT...

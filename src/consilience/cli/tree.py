@@ -74,6 +74,8 @@ SECTIONS: dict[str, dict[str, Leaf | Branch]] = {
     },
     "Keep": {
         "retain": RETAIN,
+        "export": Leaf(f"{_COMMANDS}.exchange", "export", "Write a brain as an OCI image layout"),
+        "import": Leaf(f"{_COMMANDS}.exchange", "import_", "Take in an OCI image layout, verified"),
     },
     "Ask": {
         "search": Leaf(f"{_COMMANDS}.search", "search", "Search one brain"),

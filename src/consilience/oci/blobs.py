@@ -144,9 +144,10 @@ def _opened(path: Path, what: str) -> Iterator[BufferedReader]:
         if path.is_symlink():
             raise FormatError(f"{what} is a symbolic link, which is not followed: {path}") from error
         raise disk_error(error, "cannot read", path) from error
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise FormatError(f"{what} is {_kind(path)}, not a file: {path}")
     with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise FormatError(f"{what} is {_kind(path)}, not a file: {path}")
         try:
             yield file
         except OSError as error:
