@@ -1,45 +1,40 @@
 """Bound what a brain keeps of its past: remove the oldest snapshots, and what no snapshot that is kept names.
 
-Membership does not change. One transaction takes the rows: snapshots (noted in `pruned`), blocks that had left by the
-oldest one kept, their ledger rows, originals and packed parts that nothing uses any more; records that speak of
-such blocks stay and name them as absent. Removal records say which blocks lost their bytes. Files, derived state
-and free space follow the commit; a kill leaves them to the next run (docs/decisions/0121).
+Membership does not change. One transaction takes snapshots (noted in `pruned`), the bytes of blocks that had left by
+the oldest one kept, originals and packed parts that nothing uses any more. An emptied block keeps its row: records
+speak of it. Removal records say which blocks lost their bytes. Files, derived state and free space follow the
+commit; a kill leaves them to the next run (docs/decisions/0121).
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 import msgspec
 
-from consilience.errors import CorruptStoreError, UsageError
+from consilience.errors import UsageError
 from consilience.protocol import (
     Actor,
     Block,
     Digest,
     Mechanism,
     MemoryType,
-    Provenance,
     Removal,
-    content_refs,
-    decode,
     format_digest,
-    parse_digest,
     record_block,
-    sha256,
     timestamp,
 )
 from consilience.protocol import snapshot as snapshots
-from consilience.store.codec import ERASED, PACKED
-from consilience.store.connection import CONTENT, Connection, marks
+from consilience.store.codec import ERASED, DecodeError
+from consilience.store.connection import CONTENT, Connection, Row, marks
 from consilience.store.content import file_for, list_files
-from consilience.store.ledger import TABLES, text_or_none
-from consilience.store.packed import PackedReads
+from consilience.store.ledger import TABLES
 from consilience.store.pruned import insert_pruned
 from consilience.store.reads import BlockReads, chunks, read_snapshots
-from consilience.store.redaction import _sweep_fragments, note_erasing
+from consilience.store.redaction import destroy_blocks, note_erasing
 from consilience.store.schema import CODE, MODULES
 from consilience.store.store import Store
 from consilience.store.values import ModuleState, SnapshotInfo
@@ -117,7 +112,8 @@ class _Going(msgspec.Struct, frozen=True):
 
 def plan_prune(view: View, keep: Keep, now: datetime) -> PrunePlan:
     """What a prune now would take. Raises UsageError for a rule that keeps nothing or says nothing."""
-    return _plan(view, keep, _going(view, keep, now))
+    going = _going(view, keep, now)
+    return _plan(view, keep, going, _originals(view, going.blocks))
 
 
 def _going(reads: View | Writer, keep: Keep, now: datetime) -> _Going:
@@ -173,14 +169,13 @@ def _unnamed(connection: Connection, first: int) -> tuple[tuple[int, bytes, int,
     return tuple(connection.rows(sql, (first, first)))
 
 
-def _plan(reads: BlockReads, keep: Keep, going: _Going) -> PrunePlan:
+def _plan(reads: BlockReads, keep: Keep, going: _Going, originals: Mapping[Digest, int]) -> PrunePlan:
     kept = read_snapshots(reads.connection, "WHERE seq >= ? ORDER BY seq LIMIT 1", (going.first,))
     modules = []
     for module in MODULES:
         sizes = [size for _, _, code, size in going.blocks if code == CODE[module]]
         if sizes:
             modules.append(PrunedModule(module=module, blocks=len(sizes), stored_bytes=sum(sizes)))
-    originals = _originals(reads, going.blocks)
     return PrunePlan(
         keep=str(keep),
         snapshots=len(going.snapshots),
@@ -197,9 +192,9 @@ def _originals(reads: BlockReads, blocks: Sequence[tuple[int, bytes, int, int]])
     """Originals that only these blocks name, with the bytes that each takes here (in full, for one in a file)."""
     going = {n for n, *_ in blocks}
     named: set[bytes] = set()
-    for block in reads.blocks([n for n, _, code, _ in blocks if MODULES[code] is not MemoryType.PROVENANCE]):
-        if block.data is not None and block.intact:
-            named.update(parse_digest(ref.blob) for ref in content_refs(decode(block.data).payload))
+    for part in chunks([n for n, _, code, _ in blocks if MODULES[code] is not MemoryType.PROVENANCE]):
+        sql = f"SELECT n, enc, data FROM blocks WHERE n IN ({marks(part)})"
+        named.update(_named_by(reads, reads.connection.rows(sql, part)))
     if named:
         named -= _named_otherwise(reads, going)
     found: dict[Digest, int] = {}
@@ -217,13 +212,23 @@ def _named_otherwise(reads: BlockReads, going: set[int]) -> set[bytes]:
     found: set[bytes] = set()
     codes = ",".join(str(CODE[m]) for m in MODULES if m is not MemoryType.PROVENANCE)
     after = 0
-    sql = f"SELECT n FROM blocks WHERE n > ? AND type IN ({codes}) AND data IS NOT NULL ORDER BY n LIMIT {_ROWS}"
-    while ns := [row[0] for row in reads.connection.rows(sql, (after,))]:
-        for block in reads.blocks([n for n in ns if n not in going]):
-            if block.data is not None and b'"blob":' in block.data:
-                found.update(bytes.fromhex(m.decode()) for m in _BLOB.findall(block.data))
-        after = ns[-1]
+    sql = (
+        f"SELECT n, enc, data FROM blocks WHERE n > ? AND type IN ({codes}) AND data IS NOT NULL"
+        f" ORDER BY n LIMIT {_ROWS}"
+    )
+    while rows := reads.connection.rows(sql, (after,)):
+        found.update(_named_by(reads, [row for row in rows if row[0] not in going]))
+        after = rows[-1][0]
     return found
+
+
+def _named_by(reads: BlockReads, rows: Iterable[Row]) -> Iterator[bytes]:
+    """The originals that blocks of rows n, enc, data name. A text that looks as if it named one keeps it."""
+    for _, enc, stored in rows:
+        with contextlib.suppress(DecodeError):
+            data = reads.connection.codec.unpack(enc, stored)
+            if b'"blob":' in data:
+                yield from (bytes.fromhex(m.decode()) for m in _BLOB.findall(data))
 
 
 # --- taking it ----------------------------------------------------------------------------------------------
@@ -240,22 +245,20 @@ def prune(
     """Carry it out, and say what was taken. Nothing is written where nothing goes.
 
     What is left to be done outside of the database is on the list of `Store.to_erase`; `Store.compact` gives the
-    space back. Raises UsageError as `plan_prune`, BusyError, StorageError, CorruptStoreError (a record that cannot be
-    read: nothing was changed then).
+    space back. Raises UsageError as `plan_prune`, BusyError, StorageError.
     """
     with store.write(actor, now, waiting=waiting) as writer:
         going = _going(writer, keep, now)
-        plan = _plan(writer, keep, going)
+        originals = _originals(writer, going.blocks)
+        plan = _plan(writer, keep, going, originals)
         if plan.nothing:
             return plan
-        originals = _originals(writer, going.blocks)
         writer.add_many(_records(writer, keep, going))
         connection = writer.connection
-        _forget_blocks(writer, going.blocks)
+        _empty_blocks(connection, going.blocks)
         connection.run_many("DELETE FROM content WHERE digest = ?", [(digest,) for digest in originals])
         insert_pruned(connection, ((info, _modules(info)) for info in going.snapshots))
         connection.run("DELETE FROM snapshots WHERE seq < ?", (going.first,))
-        _settle_ordinals(connection)
         derived = [n for n, _, code, _ in going.blocks if MODULES[code] is not MemoryType.PROVENANCE]
         note_erasing(connection, derived, _left_over(connection))
     made = writer.snapshot.digest if writer.snapshot is not None else None
@@ -284,92 +287,16 @@ def _records(writer: Writer, keep: Keep, going: _Going) -> Iterable[Block]:
             )
 
 
-def _forget_blocks(writer: Writer, blocks: Sequence[tuple[int, bytes, int, int]]) -> None:
-    """Delete the rows of blocks. Records that stay and speak of them name them as absent from now on."""
-    connection = writer.connection
-    connection.run("CREATE TEMP TABLE IF NOT EXISTS going (n INTEGER PRIMARY KEY)")
-    connection.run("DELETE FROM going")
-    connection.run_many("INSERT INTO going (n) VALUES (?)", [(n,) for n, *_ in blocks])
-    _store_whole(writer)
-    _name_as_absent(connection)
+def _empty_blocks(connection: Connection, blocks: Sequence[tuple[int, bytes, int, int]]) -> None:
+    """Take the bytes of blocks. Their rows stay, so that what speaks of them still finds an id behind the ordinal;
+    records among them say nothing any more."""
+    destroy_blocks(connection, [n for n, *_ in blocks])
+    records = [(n,) for n, _, code, _ in blocks if MODULES[code] is MemoryType.PROVENANCE]
     for table in TABLES:
-        connection.run(f"DELETE FROM {table} WHERE record_n IN (SELECT n FROM going)")
-    connection.run("DELETE FROM earlier WHERE n IN (SELECT n FROM going)")
-    connection.run("DELETE FROM blocks WHERE n IN (SELECT n FROM going)")
-    connection.run("DROP TABLE going")
+        connection.run_many(f"DELETE FROM {table} WHERE record_n = ?", records)
     named = " UNION ".join(f"SELECT {column} FROM {table} WHERE {column} < 0" for table, column in REFERENCES)
-    connection.run(f"DELETE FROM absent WHERE n NOT IN ({named})")
-    if blocks:
-        _sweep_fragments(connection)
-
-
-def _store_whole(writer: Writer) -> None:
-    """Records that are packed around the ordinal of a block that goes are stored whole."""
-    connection = writer.connection
-    rows = connection.rows(
-        "SELECT DISTINCT r.n, r.id, r.data FROM derivation d JOIN blocks r ON r.n = d.record_n"
-        f" WHERE r.enc = {PACKED} AND r.data IS NOT NULL AND r.n NOT IN (SELECT n FROM going)"
-        " AND (d.block_n IN (SELECT n FROM going) OR d.source_n IN (SELECT n FROM going))"
-    )
-    packed = PackedReads(connection)
-    for part in chunks(rows, _ROWS):
-        envelopes = packed.envelopes((n, data) for n, _, data in part)
-        whole, locators = [], []
-        for n, block_id, _ in part:
-            data = envelopes.get(n, b"")
-            if sha256(data) != block_id:
-                raise CorruptStoreError(
-                    f"{connection.path}: record {n} is damaged and speaks of what would be pruned",
-                    hint="run `consilience verify`; nothing was changed",
-                )
-            payload = decode(data).payload
-            assert isinstance(payload, Provenance)
-            whole.append((*connection.codec.pack_block(data), n))
-            locators.append((text_or_none(payload.record.locator), n))  # type: ignore[union-attr]
-        connection.run_many("UPDATE blocks SET enc = ?, data = ? WHERE n = ?", whole)
-        connection.run_many("UPDATE derivation SET locator = ? WHERE record_n = ?", locators)
-
-
-def _name_as_absent(connection: Connection) -> None:
-    """Give the blocks that staying records speak of the negative numbers of blocks that are not here."""
-    named: set[int] = set()
-    for table, column in REFERENCES:
-        sql = (
-            f"SELECT DISTINCT {column} FROM {table} WHERE {column} IN (SELECT n FROM going)"
-            " AND record_n NOT IN (SELECT n FROM going)"
-        )
-        named.update(row[0] for row in connection.rows(sql))
-    lowest = min(connection.rows("SELECT coalesce(min(n), 0) FROM absent")[0][0], 0)
-    numbers = {n: lowest - i for i, n in enumerate(sorted(named), 1)}
-    for part in chunks(numbers):
-        rows = connection.rows(f"SELECT n, id FROM blocks WHERE n IN ({marks(part)})", part)
-        connection.run_many(
-            "INSERT INTO absent (n, id) VALUES (?, ?)", [(numbers[n], block_id) for n, block_id in rows]
-        )
-    for table, column in REFERENCES:
-        connection.run_many(
-            f"UPDATE {table} SET {column} = ? WHERE {column} = ?", [(new, n) for n, new in numbers.items()]
-        )
-
-
-def _settle_ordinals(connection: Connection) -> None:
-    """Let each snapshot say again how far the ordinals go of the blocks that are here, as `verify` counts them."""
-    firsts: dict[int, int] = dict(
-        connection.rows(
-            "SELECT coalesce((SELECT min(e.entered) FROM earlier e WHERE e.n = b.n), b.entered), max(b.n)"
-            " FROM blocks b GROUP BY 1"
-        )
-    )
-    rows = connection.rows("SELECT seq, max_n FROM snapshots ORDER BY seq")
-    if not rows:
-        return
-    largest = max((n for seq, n in firsts.items() if seq < rows[0][0]), default=0)
-    changed = []
-    for seq, said in rows:
-        largest = max(largest, firsts.get(seq, 0))
-        if largest != said:
-            changed.append((largest, seq))
-    connection.run_many("UPDATE snapshots SET max_n = ? WHERE seq = ?", changed)
+    if records:
+        connection.run(f"DELETE FROM absent WHERE n NOT IN ({named})")
 
 
 def _left_over(connection: Connection) -> list[str]:
