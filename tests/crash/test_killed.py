@@ -36,13 +36,20 @@ def test_killed_at_some_calls(worker: Worker, case: Callable[[str], Case], name:
 
 
 @pytest.mark.soak
+@pytest.mark.parametrize("mode", [KILL, TORN])
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_killed_at_every_call(worker: Worker, case: Callable[[str], Case], name: str) -> None:
-    """Before each call that changes a file, and in the middle of each write."""
+def test_killed_at_every_call(
+    worker: Worker, case: Callable[[str], Case], spread: Callable[[int], list[int]], name: str, mode: int
+) -> None:
+    """Before each call that changes a file, or in the middle of each write."""
     chosen = case(name)
-    for at in range(chosen.calls):
-        killed(worker, chosen, Fault(at))
-    at = 0
-    while at < chosen.calls:
-        killed(worker, chosen, Fault(at, TORN, WRITE))
-        at += 1
+    mask = WRITE if mode == TORN else CHANGES
+    with chosen.copy() as farm:
+        calls = worker.run(farm, chosen.args, fault=Fault(1 << 40, mode, mask)).calls
+    wrong = []
+    for at in spread(calls):
+        try:
+            killed(worker, chosen, Fault(at, mode, mask))
+        except AssertionError as error:
+            wrong.append(str(error))
+    assert not wrong, f"{len(wrong)} of {calls} wrong; the first: {wrong[0]}"
