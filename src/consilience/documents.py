@@ -151,6 +151,7 @@ class PlanReportDocument(Document, frozen=True, kw_only=True):
 class FloorDocument(Document, frozen=True, kw_only=True):
     applied: bool
     threshold: str | None
+    speaks: str | None
     best: str | None
     best_withheld: str | None
     withheld: int
@@ -348,6 +349,7 @@ def _floor(floor: FloorReport) -> FloorDocument:
     return FloorDocument(
         applied=floor.applied,
         threshold=_four_decimals(floor.threshold),
+        speaks=_four_decimals(floor.speaks),
         best=_four_decimals(floor.best),
         best_withheld=_four_decimals(floor.best_withheld),
         withheld=floor.withheld,

@@ -266,10 +266,12 @@ class IndexReport(Value, frozen=True, kw_only=True):
 
 
 class FloorReport(Value, frozen=True, kw_only=True):
-    """The noise floor of this brain and what it did. Strengths are percentiles, 0..1."""
+    """The noise floor of this brain and what it did. Strengths are percentiles, 0..1: a brain answers where its best
+    match reaches `speaks`, with those that reach `threshold`."""
 
     applied: bool
     threshold: float | None
+    speaks: float | None
     samples: int
     best: float | None
     best_withheld: float | None

@@ -63,7 +63,10 @@ def floor_text(floor: FloorReport) -> str:
     if floor.threshold is None:
         said.append("none measured")
     else:
-        said.append(f"strength {floor.threshold:.4f}, from {floor.samples:,} unrelated questions")
+        said.append(
+            f"the best must reach {floor.speaks or 0.0:.2f}, every match {floor.threshold:.2f}, by"
+            f" {floor.samples:,} unrelated questions"
+        )
     if not floor.applied:
         said.append("not applied")
     if floor.best is not None:
@@ -152,7 +155,11 @@ def _figures(told: Explanation) -> dict[str, str]:
     figures["recall"] = f"{plan.estimated_recall:.2f}" if plan else "-"
     figures["rejected"] = str(sum(not each.chosen for each in told.plans))
     figures["consulted"] = ", ".join(clean(i.name) for i in told.indices if i.consulted) or "none"
-    figures["floor"] = f"{told.floor.threshold:.4f}" if told.floor.threshold is not None else "none"
+    figures["floor"] = (
+        f"{told.floor.speaks or 0.0:.2f} best, {told.floor.threshold:.2f} each"
+        if told.floor.threshold is not None
+        else "none"
+    )
     figures["best"] = f"{told.floor.best:.4f}" if told.floor.best is not None else "-"
     figures["withheld"] = f"{told.floor.withheld:,}"
     if told.count is not None:

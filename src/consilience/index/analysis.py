@@ -142,10 +142,18 @@ class Chunk(NamedTuple):
 
 def chunks(text: str) -> Iterator[str]:
     """The chunks of a text in NFKC (so that ligatures and wide forms are letters), invisible characters removed."""
+    for _, chunk in spaced_chunks(text):
+        yield chunk
+
+
+def spaced_chunks(text: str) -> Iterator[tuple[str, str]]:
+    """(what stands between, chunk) of every chunk of `chunks`; the first pair has what stands before all."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text).translate(_INVISIBLE)
+    end = 0
     for match in _CHUNK.finditer(text):
-        yield match[0]
+        yield text[end : match.start()], match[0]
+        end = match.end()
 
 
 def _camel_parts(word: str) -> tuple[str, ...]:

@@ -92,7 +92,9 @@ class Scorer:
             )
             for phrase in query.phrases
         ]
-        self._counted = [(word.idf, word.term_set(), word.exact) for word in query.words if word.counts]
+        self._counted = [
+            (word.importance, word.term_set(), word.exact) for word in query.words if word.counts
+        ]
         self._total = sum(weight for weight, _, _ in self._counted)
 
     def _field(self, field: Field, terms: Sequence[str], filler: int = 0) -> float:
@@ -134,7 +136,8 @@ class Scorer:
         """How much of the question this text has, words weighted by rarity: 0..1, 0 for a question without
         words.
 
-        A word that no text of the brain has counts with the largest idf, so it lowers every text's coverage.
+        A word that no text of the brain has counts with the largest idf, so it lowers every text's coverage; a name
+        counts as much however many texts have it.
         """
         if not self._total:
             return 0.0

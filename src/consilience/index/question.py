@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from consilience.index.analysis import FALLBACK, Chunk, analyzer, chunks, fold, grams, split
+from consilience.index.analysis import FALLBACK, Chunk, analyzer, chunks, fold, grams, spaced_chunks, split
 from consilience.model import Value
 
 if TYPE_CHECKING:
@@ -39,19 +39,24 @@ COMPOUND_WEIGHT: Final = 0.5
 JOINED_WEIGHT: Final = 0.25
 """What a hyphenated word written as one counts beside its parts."""
 
+CAPITAL_NOUNS: Final = frozenset({"de", "lb"})
+"""Languages that write every noun with a capital."""
+
+_SENTENCE_END: Final = re.compile(r"[.!?…¿¡\n]")
 _QUOTED: Final = re.compile(r'"([^"]*)"|“([^“”]*)”|«([^«»]*)»|„([^„“”]*)[“”]')
 
 
 class QueryWord(Value, frozen=True, kw_only=True):
     """A word of the question. `stems` are its forms in the index's terms, one per language that differs;
     `exact` its folded form; `idf` its rarity here; `known` whether any entry has it; `counts` whether
-    coverage counts it."""
+    coverage counts it, with `importance` (docs/decisions/0104)."""
 
     surface: str
     stems: tuple[str, ...]
     exact: str
     idf: float
     known: bool
+    importance: float = 0.0
     counts: bool = True
     weight: float = 1.0
 
@@ -121,9 +126,10 @@ def _asked_in(words: Sequence[str], languages: Sequence[str], hints: Sequence[st
 class _Draft:
     """Collects the distinct words of a question in order."""
 
-    def __init__(self, languages: tuple[str, ...], statistics: Statistics) -> None:
+    def __init__(self, languages: tuple[str, ...], statistics: Statistics, names: Set[str]) -> None:
         self._languages = languages
         self._statistics = statistics
+        self._names = names
         self.words: dict[tuple[str, ...], QueryWord] = {}
 
     def add(
@@ -141,13 +147,15 @@ class _Draft:
             frequency = self._statistics.frequency("exact", exact)
         if not counts and not frequency:
             return
-        rarity = idf(max(self._statistics.documents, 1), frequency)
+        documents = max(self._statistics.documents, 1)
+        rarity = idf(documents, frequency)
         self.words[key] = QueryWord(
             surface=surface,
             stems=stems,
             exact=exact,
             idf=rarity,
             known=frequency > 0,
+            importance=idf(documents, 0) if surface in self._names else rarity,
             counts=counts,
             weight=weight,
         )
@@ -171,6 +179,21 @@ class _Draft:
             self.add(surface, (chunk.whole,), "", counts=False)
         if chunk.joined:
             self.word(surface, chunk.joined, counts=False, weight=JOINED_WEIGHT)
+
+
+def _names(text: str, hints: Sequence[str]) -> Set[str]:
+    """The chunks of a question that are written as names: with a capital, not at the beginning of a sentence.
+
+    None where capitals tell nothing: nearly everything has one, or every noun of the language has.
+    """
+    if text.isupper() or any(code in CAPITAL_NOUNS for code in hints):
+        return frozenset()
+    found, seen = set(), 0
+    for at, (between, chunk) in enumerate(itertools.islice(spaced_chunks(text), MAX_CONSIDERED)):
+        seen += 1
+        if at and chunk[0].isupper() and not _SENTENCE_END.search(between):
+            found.add(chunk)
+    return found if 2 * len(found) <= seen else frozenset()
 
 
 def _phrases(text: str) -> tuple[tuple[str, ...], ...]:
@@ -198,7 +221,7 @@ def analyze_question(
     surfaces = list(dict.fromkeys(chunks(text)))
     parsed = [(surface, split(surface)) for surface in surfaces]
     stops = _asked_in([w.text for _, chunk in parsed for w in chunk.words], spread, hints)
-    draft = _Draft(spread, statistics)
+    draft = _Draft(spread, statistics, _names(text, hints))
     for surface, chunk in parsed:
         if len(draft.words) >= MAX_CONSIDERED:
             cut = True

@@ -12,7 +12,7 @@ from consilience.ingest import detect_language
 from consilience.model import SEARCHED_BY_DEFAULT, Bundle, ModuleRoot, Query
 from consilience.plan import candidates, features, planner
 from consilience.plan.candidates import Ran, Working
-from consilience.plan.floor import FLOOR, Features, strength
+from consilience.plan.floor import Features, least_strength, strength
 from consilience.plan.intent import Intent, understand
 from consilience.plan.matches import verified
 from consilience.plan.rank import fuse_generators, lexical_weight
@@ -180,12 +180,15 @@ def _measured(work: Working, ran: Sequence[Ran], visible: dict[int, Hidden | Non
     lists = [(r.step.generator, [h.n for h in r.hits.hits if h.n in visible]) for r in ran]
     ns = sorted({n for _, listed in lists for n in listed})
     coverage, roles = features.coverage(work, ns), features.roles(work, ns)
-    cosine, exact = features.cosines(work, ns), features.exact(work, ns)
+    features.set_centre(work)
+    similarity, exact = features.similarities(work, ns), features.exact(work, ns)
     statistics = work.reader.statistics
     noise = statistics.noise_for(work.language) if statistics is not None else None
     out = []
     for ranked in fuse_generators(lists, coverage, roles):
-        measured = Features(n=ranked.n, coverage=coverage.get(ranked.n, 0.0), cosine=cosine.get(ranked.n))
+        measured = Features(
+            n=ranked.n, coverage=coverage.get(ranked.n, 0.0), similarity=similarity.get(ranked.n)
+        )
         value = strength(measured, noise) if noise is not None else None
         out.append(Candidate(ranked.n, ranked.score, value, ranked.n in exact, measured))
     return out
@@ -204,8 +207,10 @@ def _conclude(
 ) -> Outcome:
     query = work.query
     applied = query.floor and any(c.strength is not None for c in ranked)
-    kept = [c for c in ranked if not applied or c.exempt or c.strength is None or c.strength >= FLOOR]
-    below = [c for c in ranked if applied and not c.exempt and c.strength is not None and c.strength < FLOOR]
+    best = max((c.strength for c in ranked if c.strength is not None), default=None)
+    least = least_strength(best) if applied else None
+    kept = [c for c in ranked if _passes(c, least)]
+    below = [c for c in ranked if not _passes(c, least)]
     shown = kept[: query.limit]
     found, dropped = verified(work, [(c.n, c.score, c.strength) for c in shown], visible)
     dropped = [*dict.fromkeys([*dropped, *work.broken])]
@@ -221,7 +226,7 @@ def _conclude(
         brain=work.reader.name,
         query=query,
         matches=tuple(found),
-        truncated=len(kept) > query.limit or _cut(work, ran, ranked, applied),
+        truncated=len(kept) > query.limit or _cut(ran, ranked, least),
         withheld=len(below),
         verified_against=tuple(ModuleRoot(module=m.memory_type, root=format_digest(m.root)) for m in modules),
         snapshot=format_digest(snapshot.digest) if snapshot is not None else None,
@@ -236,13 +241,18 @@ def _conclude(
         ran=tuple(ran),
         bundle=bundle,
         floor_applied=applied,
-        best=max((c.strength for c in ranked if c.strength is not None), default=None),
+        best=best,
         best_withheld=max((c.strength for c in below if c.strength is not None), default=None),
         actual_us=elapsed * 1e6,
     )
 
 
-def _cut(work: Working, ran: Sequence[Ran], ranked: Sequence[Candidate], applied: bool) -> bool:
+def _passes(candidate: Candidate, least: float | None) -> bool:
+    """Whether the floor lets a candidate through; `least` is None where there is no floor."""
+    return least is None or candidate.exempt or candidate.strength is None or candidate.strength >= least
+
+
+def _cut(ran: Sequence[Ran], ranked: Sequence[Candidate], least: float | None) -> bool:
     """Whether an index's own k cut candidates that the floor would have let through.
 
     A list is ranked, so where its last candidate is under the floor what follows it is taken to be withheld too. A
@@ -253,7 +263,7 @@ def _cut(work: Working, ran: Sequence[Ran], ranked: Sequence[Candidate], applied
         if each.hits.exhausted:
             continue
         last = by_n.get(each.hits.hits[-1].n) if each.hits.hits else None
-        if not applied or last is None or last.strength is None or last.strength >= FLOOR:
+        if last is None or _passes(last, least):
             return True
     return False
 

@@ -49,6 +49,8 @@ class Working:
     eligible: Sequence[int] | None = None
     unindexed: set[int] = field(default_factory=set)
     question_vector: NDArray[np.float32] | None = None
+    centre: NDArray[np.float32] | None = None
+    commonness: float = 0.0
     entries: dict[int, Entry] = field(default_factory=dict)
     tail: list[Entry] | None = None
     warnings: list[str] = field(default_factory=list)

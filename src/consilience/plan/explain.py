@@ -8,7 +8,7 @@ from consilience.model import Explanation, FloorReport, IndexReport, PlanReport,
 from consilience.plan import planner
 from consilience.plan.answer import Outcome, answer, begin, check
 from consilience.plan.candidates import Working
-from consilience.plan.floor import FLOOR
+from consilience.plan.floor import FLOOR, SPEAKS
 from consilience.plan.reader import Reader
 from consilience.protocol import format_digest
 
@@ -110,11 +110,14 @@ def _floor(work: Working, outcome: Outcome | None) -> FloorReport:
     elif not query.floor:
         detail = "switched off for this question"
     else:
-        measured = "coverage" if noise.cosine is None else "coverage and cosine"
+        measured = "coverage" if noise.similarity is None else "coverage and similarity"
+        if noise.similarity is not None and not noise.held:
+            measured = "similarity"
         detail = f"{measured} against {noise.samples} questions about other things, in {noise.language}"
     return FloorReport(
         applied=outcome.floor_applied if outcome is not None else noise is not None and query.floor,
         threshold=FLOOR if noise is not None else None,
+        speaks=SPEAKS if noise is not None else None,
         samples=noise.samples if noise is not None else 0,
         best=outcome.best if outcome is not None else None,
         best_withheld=outcome.best_withheld if outcome is not None else None,

@@ -12,6 +12,9 @@ RARE_SHARE = 0.002
 RARE_COUNT = 5
 """An identifier in at most this many blocks, or this share of them, is a rare exact term."""
 
+QUESTION_SHARE = 0.3
+"""How much of a question's similarity to questions in general is taken off its similarity to a block."""
+
 
 def coverage(work: Working, ns: Sequence[int]) -> dict[int, float]:
     """The share of the question's words, weighted by rarity, that each candidate holds: 0..1.
@@ -29,13 +32,33 @@ def coverage(work: Working, ns: Sequence[int]) -> dict[int, float]:
     return found
 
 
-def cosines(work: Working, ns: Sequence[int]) -> dict[int, float]:
-    """Similarity in the brain's own model, if the plan embedded the question; absent for a block with no vector."""
-    index = work.reader.vectors
-    if index is None or work.question_vector is None or not ns:
+def similarities(work: Working, ns: Sequence[int]) -> dict[int, float]:
+    """Cosine in the brain's own model less what question and block have in common with any question (hubs of the
+    space, after Radovanović et al., 2010), if the plan embedded the question; absent for a block with no vector.
+    """
+    index, centre = work.reader.vectors, work.centre
+    if index is None or work.question_vector is None or centre is None or not ns:
         return {}
-    values = index.scores(work.question_vector, ns)
-    return {n: float(v) for n, v in zip(ns, values, strict=True) if not math.isnan(float(v))}
+    values = index.scores(work.question_vector, ns) - index.scores(centre, ns)
+    return {
+        n: round(float(v) - work.commonness, 6)
+        for n, v in zip(ns, values, strict=True)
+        if not math.isnan(float(v))
+    }
+
+
+def set_centre(work: Working) -> None:
+    """Take the centre of this brain's space from its statistics, where they are of the model that is asked."""
+    statistics, index = work.reader.statistics, work.reader.vectors
+    if statistics is None or index is None or work.question_vector is None:
+        return
+    noise = statistics.noise_for(work.language)
+    if noise is None or noise.tag != index.tag or len(statistics.centre) != len(work.question_vector):
+        return
+    import numpy as np
+
+    work.centre = np.asarray(statistics.centre, np.float32)
+    work.commonness = QUESTION_SHARE * float(work.question_vector @ work.centre)
 
 
 def roles(work: Working, ns: Sequence[int]) -> dict[int, str]:

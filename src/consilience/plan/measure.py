@@ -15,7 +15,7 @@ from consilience.plan import candidates, features, planner
 from consilience.plan.answer import begin
 from consilience.plan.cost import CostModel
 from consilience.plan.floor import Features, measure
-from consilience.plan.questions import noise_questions
+from consilience.plan.questions import held_languages, noise_questions
 from consilience.plan.reader import Reader
 from consilience.plan.statistics import Noise, Statistics
 from consilience.progress import NO_PROGRESS, Progress
@@ -51,14 +51,17 @@ def measure_brain(reader: Reader, progress: Progress = NO_PROGRESS) -> Statistic
     postings: list[float] = []
     noises: list[Noise] = []
     ratios: dict[str, list[float]] = {"lexical": [], "vectors": []}
+    vectors = {language: _vectors(fresh, questions) for language, questions in asked}
+    centre = _centre([v for each in vectors.values() for v in each if v is not None])
+    held = held_languages(reader.lexical.statistics.languages)
     for language, questions in asked:
         samples = []
-        for text, vector in zip(questions, _vectors(fresh, questions), strict=True):
-            found, frequency = _probe(fresh, text, vector, ratios)
+        for text, vector in zip(questions, vectors[language], strict=True):
+            found, frequency = _probe(fresh, text, vector, centre, ratios)
             samples.append(found)
             postings.extend(frequency)
             progress.advance()
-        noise = measure(samples, tag=tag, language=language)
+        noise = measure(samples, tag=tag, language=language, held=language in held)
         noises.extend([noise] if noise is not None else [])
     progress.close()
     return Statistics(
@@ -67,6 +70,7 @@ def measure_brain(reader: Reader, progress: Progress = NO_PROGRESS) -> Statistic
         vectors=reader.vectors.count if reader.vectors is not None else 0,
         mean_postings=fmean(postings) if postings else 0.0,
         noises=tuple(noises),
+        centre=tuple(round(float(x), 6) for x in centre.mean) if centre is not None else (),
         costs=CostModel(lexical_scale=_scale(ratios["lexical"]), vector_scale=_scale(ratios["vectors"])),
     )
 
@@ -78,12 +82,39 @@ def _vectors(reader: Reader, questions: Sequence[str]) -> Sequence[Vector | None
     return list(reader.embedder().embed(questions, role="query"))
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Centre:
+    """The mean of the noise questions' vectors, and how many they are."""
+
+    mean: Vector
+    count: int
+
+    def commonness(self, vector: Vector) -> float:
+        """Similarity of one of these questions to the others, on the average."""
+        return (float(vector @ self.mean) * self.count - 1.0) / max(1, self.count - 1)
+
+
+def _centre(vectors: Sequence[Vector]) -> _Centre | None:
+    if not vectors:
+        return None
+    import numpy as np
+
+    return _Centre(mean=np.mean(np.stack(vectors), axis=0, dtype=np.float32), count=len(vectors))
+
+
 def _probe(
-    reader: Reader, text: str, vector: Vector | None, ratios: dict[str, list[float]]
+    reader: Reader,
+    text: str,
+    vector: Vector | None,
+    centre: _Centre | None,
+    ratios: dict[str, list[float]],
 ) -> tuple[list[Features], list[float]]:
     """What one question found, and the document frequency of its words; adds to `ratios` of actual to estimated."""
     work, chosen = begin(reader, Query(text=text, limit=1))
     work.question_vector = vector
+    if centre is not None and vector is not None:
+        work.centre = centre.mean
+        work.commonness = features.QUESTION_SHARE * centre.commonness(vector)
     steps = {s.generator: s for p in [chosen.plan, *(p for p, _ in chosen.rejected)] for s in p.steps}
     ns: set[int] = set()
     for name in ("lexical", "vectors"):
@@ -95,8 +126,8 @@ def _probe(
         estimated = step.us - (reader.costs.embed_query if name == "vectors" else 0.0)
         ratios[name].append(ran.us / max(1.0, estimated))
         ns.update(h.n for h in ran.hits.hits)
-    coverage, cosine = features.coverage(work, sorted(ns)), features.cosines(work, sorted(ns))
-    found = [Features(n=n, coverage=coverage.get(n, 0.0), cosine=cosine.get(n)) for n in sorted(ns)]
+    coverage, similarity = features.coverage(work, sorted(ns)), features.similarities(work, sorted(ns))
+    found = [Features(n=n, coverage=coverage.get(n, 0.0), similarity=similarity.get(n)) for n in sorted(ns)]
     blocks = chosen.situation.blocks
     return found, [
         _postings(w.idf, blocks) for w in work.lexical_query.words if w.known

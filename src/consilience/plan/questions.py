@@ -132,8 +132,16 @@ def noise_questions(languages: Mapping[str, int], *, across: bool) -> tuple[tupl
     A brain that searches by words alone is asked in the languages it holds a fair share of, in English where there are
     none of these. One with vectors (`across`) finds across languages, so it is asked in all of them.
     """
-    total = sum(languages.values()) or 1
-    held = sorted(_BY_LANGUAGE, key=lambda code: (-languages.get(code, 0), code))
-    own = [code for code in held if languages.get(code, 0) / total >= LEAST_SHARE] or ["en"]
-    chosen = [*own, *(code for code in held if across and code not in own)]
+    own = held_languages(languages) or ("en",)
+    chosen = [*own, *(code for code in _by_count(languages) if across and code not in own)]
     return tuple((code, _BY_LANGUAGE[code]) for code in chosen)
+
+
+def held_languages(languages: Mapping[str, int]) -> tuple[str, ...]:
+    """Those of the languages of the noise questions that a fair share of the brain's passages is in, the main first."""
+    total = sum(languages.values()) or 1
+    return tuple(code for code in _by_count(languages) if languages.get(code, 0) / total >= LEAST_SHARE)
+
+
+def _by_count(languages: Mapping[str, int]) -> list[str]:
+    return sorted(_BY_LANGUAGE, key=lambda code: (-languages.get(code, 0), code))

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import msgspec
 
-from consilience.files import write_atomically
+from consilience.files import seal_holds, sealed, write_atomically
 from consilience.model import Value
 from consilience.plan.cost import CostModel
 
-STATISTICS_VERSION = 2
+STATISTICS_VERSION = 3
 STALE_GROWTH = 0.2
 """Statistics are stale once the brain has grown or shrunk by more than this share since they were measured."""
 
@@ -31,23 +31,25 @@ class Spread(Value, frozen=True, kw_only=True):
 class Noise(Value, frozen=True, kw_only=True):
     """How well questions in one language that have nothing to do with the brain match it.
 
-    `coverage` and `cosine` are of the best match a question finds (each measure's own best); `joint` is of the best
-    weighted z-score of one and the same block. `cosine` is None in a brain without vectors.
+    `coverage` and `similarity` are of the best match a question finds (each measure's own best), in part what brains
+    show on the average. `similarity` is None in a brain without vectors. `held`: the brain has passages in this
+    language.
     """
 
     language: str
+    held: bool
     questions_version: int
     samples: int
     tag: str | None
     coverage: Spread
-    cosine: Spread | None
-    joint: Spread
+    similarity: Spread | None
 
 
 class Statistics(Value, frozen=True, kw_only=True):
     """Measured over the blocks up to ordinal `max_n`: `blocks` of the searched modules, `vectors` of them embedded.
 
-    `noises`: one for each language that questions were asked in, the brain's main language first.
+    `noises`: one for each language that questions were asked in, the brain's main language first. `centre`: the mean
+    vector of the noise questions in the brain's own model; what a vector has in common with it says nothing.
     """
 
     version: int = STATISTICS_VERSION
@@ -56,6 +58,7 @@ class Statistics(Value, frozen=True, kw_only=True):
     vectors: int = 0
     mean_postings: float = 0.0
     noises: tuple[Noise, ...] = ()
+    centre: tuple[float, ...] = ()
     costs: CostModel = CostModel()
 
     def noise_for(self, language: str) -> Noise | None:
@@ -72,15 +75,18 @@ class Statistics(Value, frozen=True, kw_only=True):
 def load(derived: Path) -> Statistics | None:
     """The statistics on disk; None where there are none, or none that this version reads."""
     try:
-        found = msgspec.json.decode((derived / FILE_NAME).read_bytes(), type=Statistics)
+        data = (derived / FILE_NAME).read_bytes()
+        found = msgspec.json.decode(data, type=Statistics)
     except (OSError, msgspec.DecodeError):
+        return None
+    if seal_holds(data) is False:
         return None
     return found if found.version == STATISTICS_VERSION else None
 
 
 def save(derived: Path, statistics: Statistics) -> None:
     """Replace the statistics on disk, whole or not at all. Raises StorageError."""
-    write_atomically(derived / FILE_NAME, msgspec.json.encode(statistics))
+    write_atomically(derived / FILE_NAME, sealed(msgspec.json.encode(statistics)))
 
 
 def spread(values: list[float], *, least: float) -> Spread:
