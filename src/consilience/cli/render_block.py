@@ -88,7 +88,8 @@ def written(out: str | None, terminal: Terminal) -> Iterator[str]:
     """Where a proof file went, and what checks it."""
     if out is not None:
         yield ""
-        yield from _fact("written", f"{clean(out)}; csl check {clean(out)} verifies it anywhere", terminal)
+        yield f"{'written':{LABEL}}{clean(out)}"
+        yield from _fact("", "csl check verifies it anywhere, without this brain", terminal)
 
 
 def _source(source: Source) -> str:

@@ -217,7 +217,12 @@ def _summary(checked: Checked, terminal: Terminal) -> Iterator[str]:
         text += f"; {stand:,} of {len(quoted):,} quotation{'' if len(quoted) == 1 else 's'} stand"
         text += "s" if len(quoted) == 1 else ""
     lead = f"{clean(checked.name)}: " if checked.name else ""
-    yield from wrap(lead + text, terminal.prose - 2)
+    if columns(lead + text) <= terminal.prose:
+        yield lead + text
+        return
+    if lead:
+        yield lead.rstrip()
+    yield from (f"  {line}" for line in wrap(text, terminal.prose - 2))
 
 
 def _proof(proof: EvidenceReport, terminal: Terminal) -> Iterator[str]:
