@@ -1,0 +1,210 @@
+"""The second wall: a database in memory that can only be read, whatever is asked of it.
+
+Caches are attached READ_ONLY first. Then external access, extensions, temporary files and Python's own names are
+shut off, the configuration is locked, and every query runs alone in a read-only transaction, under a limit of time
+and of memory. Settings and their meaning: DuckDB, "Securing DuckDB".
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from consilience.errors import ConsilienceError, MissingExtraError, QueryError, StorageError
+from consilience.model import Value
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+__all__ = ["Limits", "Sealed", "connect"]
+
+Answer = TypeVar("Answer")
+
+INTERRUPT_AGAIN_S = 0.02
+"""How often a query that was told to stop is told again."""
+
+
+class Limits(Value, frozen=True, kw_only=True):
+    """What one query may take: seconds, and mebibytes of memory beside what Python takes."""
+
+    seconds: float = 30.0
+    memory_mib: int = 1024
+    threads: int = 2
+
+
+_SETTINGS = (
+    "temp_directory = ''",
+    "max_temp_directory_size = '0KiB'",
+    "TimeZone = 'UTC'",
+    "python_enable_replacements = false",
+    "python_scan_all_frames = false",
+    "allow_community_extensions = false",
+    "allow_unsigned_extensions = false",
+    "autoinstall_known_extensions = false",
+    "autoload_known_extensions = false",
+    "allow_persistent_secrets = false",
+    "enable_progress_bar = false",
+    "enable_external_access = false",
+    "lock_configuration = true",
+)
+"""In this order: the last two let nothing through afterwards."""
+
+_OPENING = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+
+
+def connect() -> DuckDBPyConnection:
+    """An open database in memory. MissingExtraError where the engine is not installed."""
+    try:
+        import duckdb
+    except ImportError as error:
+        raise MissingExtraError(
+            "SQL needs the engine, which is not installed", hint="pip install 'consilience[sql]'"
+        ) from error
+    return duckdb.connect(":memory:", config=dict(_OPENING))
+
+
+class Sealed:
+    """One database in memory. Prepare it through `connection`, then `seal` it, then `run` queries."""
+
+    def __init__(self, limits: Limits | None = None, connection: DuckDBPyConnection | None = None) -> None:
+        self.limits = limits or Limits()
+        self.connection = connect() if connection is None else connection
+        self._sealed = False
+
+    def seal(self) -> None:
+        """Shut it. What was attached before stays readable; nothing can be attached, set or loaded any more."""
+        self.connection.execute(f"SET memory_limit = '{self.limits.memory_mib}MiB'")
+        self.connection.execute(f"SET threads = {self.limits.threads}")
+        for setting in _SETTINGS:
+            self.connection.execute(f"SET {setting}")
+        self._sealed = True
+
+    def run(self, sql: str, rows: int | None = None) -> tuple[list[Any], list[tuple[Any, ...]]]:
+        """The description of the columns and at most `rows` rows of one SELECT.
+
+        QueryError where the query is wrong, is no single SELECT, or goes over a limit.
+        """
+        return self.within(lambda connection: _fetch(connection, sql, rows))
+
+    def within(self, work: Callable[[DuckDBPyConnection], Answer]) -> Answer:
+        """`work` in a read-only transaction under the limits, in a thread of its own, so that an interrupt of the
+        caller (Ctrl-C) stops it too."""
+        if not self._sealed:
+            raise ConsilienceError("a query is run in a sealed database only")
+        outcome: list[tuple[bool, Any]] = []
+        over = threading.Event()
+
+        def target() -> None:
+            try:
+                self.connection.execute("BEGIN TRANSACTION READ ONLY")
+                outcome.append((True, work(self.connection)))
+            except BaseException as error:
+                outcome.append((False, error))
+            finally:
+                over.set()
+
+        thread = threading.Thread(target=target, name="consilience-sql", daemon=True)
+        thread.start()
+        try:
+            late = self._wait(over)
+        finally:
+            thread.join()
+            with contextlib.suppress(Exception):  # there is no transaction where `work` ended it
+                self.connection.execute("ROLLBACK")
+        good, result = outcome[0]
+        if good:
+            answer: Answer = result
+            return answer
+        raise translated(result, self.limits, late=late) from result
+
+    def _wait(self, over: threading.Event) -> bool:
+        """Wait for the query; whether it had to be interrupted. An interrupt of the caller interrupts it too."""
+        try:
+            if over.wait(self.limits.seconds):
+                return False
+        finally:
+            while not over.is_set():
+                self.connection.interrupt()
+                over.wait(INTERRUPT_AGAIN_S)
+        return True
+
+    def close(self) -> None:
+        self.connection.close()
+
+    def __enter__(self) -> Sealed:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _fetch(
+    connection: DuckDBPyConnection, sql: str, rows: int | None
+) -> tuple[list[Any], list[tuple[Any, ...]]]:
+    import duckdb
+
+    statements = connection.extract_statements(sql)
+    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+        raise QueryError("only one SELECT is answered", hint="a brain is read only")
+    result = connection.execute(statements[0])
+    description: Sequence[Any] = result.description or ()
+    fetched = result.fetchall() if rows is None else result.fetchmany(rows)
+    return list(description), fetched
+
+
+# --- errors -----------------------------------------------------------------------------------------------------
+
+_INTERNAL = re.compile(r'"(?:brain|scored|files):([^"]*)"\.|\b(?:brain|scored|files):([A-Za-z0-9_-]*)\.')
+_HIDDEN = re.compile(r'"?similarity:\d+"?')
+
+
+def translated(error: BaseException, limits: Limits, *, late: bool = False) -> ConsilienceError:
+    """The error of this package for one of the engine's."""
+    import duckdb
+
+    if isinstance(error, ConsilienceError):
+        return error
+    if isinstance(error, duckdb.InterruptException) or (
+        late and isinstance(error, (RuntimeError, duckdb.Error))
+    ):
+        return QueryError(
+            f"the query was stopped: it took longer than {limits.seconds:g} s",
+            hint="ask for less, or raise --timeout",
+        )
+    if isinstance(error, (duckdb.OutOfMemoryException, MemoryError)):
+        return QueryError(
+            f"the query was stopped: it needs more than {limits.memory_mib:,} MiB of memory",
+            hint="ask for less: fewer columns, a WHERE, a LIMIT",
+        )
+    if isinstance(error, (duckdb.FatalException, duckdb.InternalException)):
+        return ConsilienceError(
+            f"the SQL engine failed: {said(error)}", hint="the brain is not touched by it"
+        )
+    if isinstance(error, duckdb.IOException):
+        return StorageError(
+            f"a table cache cannot be read: {said(error)}", hint="ask again; caches are rebuilt"
+        )
+    if isinstance(error, duckdb.Error):
+        return QueryError(said(error), hint=_hint(error))
+    return ConsilienceError(f"{type(error).__name__}: {error}")
+
+
+def said(error: BaseException) -> str:
+    """The engine's message in one line, without its own names for our tables."""
+    first = str(error).partition("\n")[0].strip()
+    first = re.sub(r"^[A-Za-z]+ (?:Error|Exception): ", "", first)
+    first = _INTERNAL.sub(lambda m: f"{m[1] or m[2]}." if (m[1] or m[2]) else "", first)
+    return _HIDDEN.sub("similarity", first)
+
+
+def _hint(error: BaseException) -> str | None:
+    found = re.search(r"Candidate bindings: (.*)", str(error)) or re.search(
+        r"Did you mean (.*)\?", str(error)
+    )
+    if found is None:
+        return None
+    names = _HIDDEN.sub("", _INTERNAL.sub("", found[1])).replace('"', "").strip(" ,?")
+    return f"did you mean {names}?" if names else None
