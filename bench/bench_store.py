@@ -20,6 +20,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+from consilience.brain import Brain
+from consilience.embed import EmbedderSpec
 from consilience.protocol import (
     Actor,
     ActorKind,
@@ -32,6 +34,7 @@ from consilience.protocol import (
     build,
     composition_document,
     derivation_block,
+    format_digest,
     merkle,
 )
 from consilience.store import Store
@@ -220,6 +223,33 @@ def reads(folder: Path, blocks: int) -> None:
         print(f"{'scan everything':<34} {timed(lambda: sum(1 for _ in view.scan()))[0]}")
 
 
+def ledger(folder: Path, blocks: int) -> None:
+    """Look-ups of the ledger, each by a block's number, beside the smallest look-up that SQLite knows."""
+    chance = random.Random(4)
+    with Store.open(folder / "brain") as store, store.view() as view:
+        raw = sqlite3.connect(folder / "raw.db", isolation_level=None)
+        n = chance.randrange(60, blocks)
+        source = view.derivation_edges([n], up=True)[0].other
+        floor = least(lambda: raw.execute("SELECT id FROM b WHERE n = ?", (n,)).fetchone(), 50)
+        for name, work in (
+            ("records about a block", lambda: view.records_about(n)),
+            ("what it was derived from", lambda: view.derivation_edges([n], up=True)),
+            ("where it comes from", lambda: view.sources([n])),
+            ("whether it is hidden", lambda: view.hidden([n])),
+            ("what was derived from a source", lambda: view.derivation_edges([source], up=False)),
+            ("how many are reached downwards", lambda: view.reached(source, up=False, most=100_000)),
+        ):
+            spent = least(work, 50)
+            print(
+                f"{name:<34} {spent.cpu * 1e6:8.0f} us   ratio to one row of SQLite {spent.cpu / floor.cpu:.1f}"
+            )
+        raw.close()
+        block_id = format_digest(view.ids([source])[source])
+    with Brain.open(folder / "brain", name="bench", embedder=EmbedderSpec(provider="none")) as brain:
+        spent = least(lambda: brain.trace(block_id), 20)
+    print(f"{'trace of a source, both ways':<34} {spent.cpu * 1e6:8.0f} us")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -234,6 +264,7 @@ def main() -> None:
         load(folder, blocks)
         open_and_read(folder, len(blocks))
         reads(folder, len(made))
+        ledger(folder, len(made))
         commits_of_ten(folder)
         verification(folder, blocks)
 
