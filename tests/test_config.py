@@ -79,6 +79,17 @@ class TestReading:
             "brains.NAME.embedding.query_prefix": '"x"',
             "brains.NAME.embedding.passage_prefix": '"x"',
             "brains.NAME.embedding.api_key_env": '"X"',
+            **{
+                f"{table}.{key}": value
+                for table in ("retention", "brains.NAME.retention")
+                for key, value in (
+                    ("canonical_drop", "true"),
+                    ("redact", "true"),
+                    ("canonical_redact", "true"),
+                    ("keep_snapshots", "3"),
+                    ("keep_days", "30"),
+                )
+            },
         }
         assert set(values) == {setting.path for setting in SETTINGS}
         plain = parse('project.name = "n"\n[brains.a]\n', tmp_path / "consilience.toml")

@@ -18,7 +18,7 @@ from consilience.protocol import Actor, Digest, MemoryType
 from consilience.store import Store
 
 if TYPE_CHECKING:
-    from consilience.history import DiffReport, HistoryReport
+    from consilience.history import DiffReport, HistoryReport, Pruned
     from consilience.ingest.report import IngestReport
     from consilience.inspection import BlockReport, BrainStatus, ProofReport
     from consilience.oci.model import ExportReport, ImportReport
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from consilience.retain.policy import Policy
     from consilience.retain.report import Plan, Retained
     from consilience.store import View
+    from consilience.store.prune import Keep, PrunePlan
     from consilience.store.verify import VerifyReport
     from consilience.trace import TraceReport
 
@@ -324,6 +325,20 @@ class Brain:
         """Let redacted bytes in again. See `Retention.readmit`."""
         work = self._retention(actor, clock, waiting)
         return self._settled(work.readmit(self._ids(ids), reason=reason), waiting, NO_PROGRESS)
+
+    def prune_plan(self, keep: Keep, *, clock: Clock) -> PrunePlan:
+        """What a prune now would take. Nothing is changed. Raises UsageError for a rule that keeps nothing."""
+        from consilience.store.prune import plan_prune
+
+        with self._store.view() as view:
+            return plan_prune(view, keep, clock())
+
+    def prune(self, keep: Keep, *, actor: Actor, clock: Clock, waiting: Waiting | None = None) -> Pruned:
+        """Remove the older snapshots and the bytes that only they name; give the space back. See `history.prune`."""
+        from consilience.history import prune
+
+        settle = (lambda: (self.finish_erasing(waiting=waiting),), lambda: self.index(embed=False).notes)
+        return prune(self._store, keep, actor=actor, now=clock(), waiting=waiting, settle=settle)
 
     def finish_erasing(self, *, waiting: Waiting | None = None, timeout_s: float = 30.0) -> str | None:
         """Erase what a redaction that was cut short has left to be erased; why not all of it, or None. Costs one look

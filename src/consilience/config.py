@@ -88,6 +88,14 @@ SETTINGS: tuple[Setting, ...] = (
             ("canonical_redact", "the bytes of originals may be destroyed"),
         )
     ),
+    *(
+        Setting(table=table, key=key, kind=int, meaning=meaning)
+        for table in ("retention", "brains.NAME.retention")
+        for key, meaning in (
+            ("keep_snapshots", "how many of the newest snapshots a prune keeps"),
+            ("keep_days", "how many days back a prune keeps what was the head"),
+        )
+    ),
 )
 
 
@@ -105,11 +113,14 @@ class Embedding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RetentionConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """What may be removed from a brain: its own table over that of the project. Nothing by default."""
+    """What may be removed from a brain, and what a prune keeps: its own table over that of the project. Nothing may
+    be by default, and nothing says what to keep."""
 
     canonical_drop: bool = False
     redact: bool = False
     canonical_redact: bool = False
+    keep_snapshots: int | None = None
+    keep_days: int | None = None
 
 
 class BrainConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -306,6 +317,7 @@ class _Check:
             self.actor(values["actor"])
         self.policy = self.values(("retention",), "retention", self.table((), tree, "retention") or {})
         self.coherent(("retention",), self.policy, {})
+        self.positive(("retention",), self.policy)
         brains = tuple(self.brains(tree))
         self.separate(brains)
         return Config(
@@ -356,13 +368,20 @@ class _Check:
     def retention(self, path: tuple[str, ...], tree: dict[str, Any] | None) -> RetentionConfig:
         """A brain's own table over that of the project, of which it may narrow what is allowed, never widen it."""
         values = self.values(path, "brains.NAME.retention", tree or {})
+        self.positive(path, values)
         for key, value in values.items():
             if value is True and self.policy.get(key) is False:
                 self.wrong((*path, key), f"contradicts retention.{key} = false, which holds for every brain")
         both = {**self.policy, **values}
         if not self.coherent(path, both, self.policy):
             return RetentionConfig()
-        return RetentionConfig(**{key: value for key, value in both.items() if isinstance(value, bool)})
+        return RetentionConfig(**both)
+
+    def positive(self, path: tuple[str, ...], values: dict[str, Any]) -> None:
+        """Complain of a number to keep that keeps nothing, and leave it out."""
+        for key in ("keep_snapshots", "keep_days"):
+            if values.get(key, 1) < 1:
+                self.wrong((*path, key), f"is {values.pop(key)}, and a prune keeps 1 at least")
 
     def coherent(self, path: tuple[str, ...], values: dict[str, Any], outer: dict[str, Any]) -> bool:
         """Complain of a policy that allows a part of what it forbids as a whole, once, where it says so."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 
 from consilience.errors import ConsilienceError, NotFoundError, UsageError
 from consilience.model import Source, Value
 from consilience.plan.entries import text_of
-from consilience.protocol import Canonical, Digest, MemoryType, Provenance, decode, format_digest
+from consilience.protocol import Actor, Canonical, Digest, MemoryType, Provenance, decode, format_digest
 from consilience.store import Hidden, SnapshotInfo, Store, StoredBlock, View
 from consilience.store.history import (
     Change,
@@ -21,6 +22,8 @@ from consilience.store.history import (
     find_snapshots,
     page,
 )
+from consilience.store.prune import Keep, PrunePlan
+from consilience.store.prune import prune as prune_store
 from consilience.store.pruned import all_pruned, pruned_snapshot
 
 __all__ = [
@@ -29,9 +32,11 @@ __all__ = [
     "HistoryEntry",
     "HistoryReport",
     "ModuleDiff",
+    "Pruned",
     "describe_snapshot",
     "diff_report",
     "history_report",
+    "prune",
     "resolve_snapshot",
 ]
 
@@ -322,3 +327,48 @@ def _line(block: StoredBlock, sources: Sequence[Source]) -> str:
         case _:
             text = text_of(payload)
     return " ".join(text.split())[:LINE]
+
+
+# --- pruning ------------------------------------------------------------------------------------------------
+
+
+class Pruned(Value, frozen=True, kw_only=True):
+    """What a prune took, the bytes that its files are smaller by, and what of the rest could not be done yet."""
+
+    plan: PrunePlan
+    freed_bytes: int = 0
+    notes: tuple[str, ...] = ()
+
+
+def prune(
+    store: Store,
+    keep: Keep,
+    *,
+    actor: Actor,
+    now: datetime,
+    waiting: Callable[[float], None] | None = None,
+    settle: Iterable[Callable[[], Iterable[str | None]]] = (),
+) -> Pruned:
+    """Take the older snapshots and the bytes that only they name, then `settle` what is derived, and compact.
+
+    What fails after the commit is told in the notes, not raised. Raises as `store.prune.prune` before it.
+    """
+    before = store.stored_bytes()
+    plan = prune_store(store, keep, actor=actor, now=now, waiting=waiting)
+    if plan.nothing:
+        return Pruned(plan=plan)
+    notes: list[str] = []
+    steps: list[Callable[[], Iterable[str | None]]] = [*settle, lambda: _compacted(store, waiting)]
+    for step in steps:
+        try:
+            notes += [note for note in step() if note is not None]
+        except ConsilienceError as error:
+            notes.append(
+                f"pruned, but not all is done yet: {error.message}; `retain prune` or `index` goes on"
+            )
+    return Pruned(plan=plan, freed_bytes=max(0, before - store.stored_bytes()), notes=tuple(notes))
+
+
+def _compacted(store: Store, waiting: Callable[[float], None] | None) -> Iterable[str]:
+    store.compact(waiting=waiting)
+    return ()

@@ -141,7 +141,7 @@ def test_environment() -> None:
 
 def test_settings() -> None:
     described = re.findall(
-        r"^\| `((?:project|brains)\.[A-Za-z_.]+)` \| ([a-z]+)", CONFIGURATION, re.MULTILINE
+        r"^\| `((?:project|brains|retention)\.[A-Za-z_.]+)` \| ([a-z]+)", CONFIGURATION, re.MULTILINE
     )
     kinds = {str: "string", bool: "boolean", int: "integer"}
     assert described == [(setting.path, kinds[setting.kind]) for setting in SETTINGS]

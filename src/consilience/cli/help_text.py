@@ -289,6 +289,7 @@ Commands:
   restore    Show superseded or demoted blocks again
   redact     Destroy the bytes of blocks, which stay members
   readmit    Let redacted bytes in again
+  prune      Remove older snapshots, and bytes that only they name
 
 Options:
   -h, --help  Show this message and exit.
@@ -499,6 +500,37 @@ Global options:
 
 Examples:
   csl retain readmit 3f2a9c01d2e4 --reason 'consent given'
+""",
+    "retain prune": """\
+Usage: csl retain prune [OPTIONS]
+
+  Bound how far back a brain can be opened: remove the oldest snapshots, and
+  the bytes of blocks and originals that no snapshot kept names.
+
+  With neither --keep nor --keep-days, what [retention] in consilience.toml
+  says. A snapshot stays if either rule says so; the head always does.
+  Membership does not change, and a record says which blocks lost their bytes.
+
+Options:
+  --keep N          The newest N snapshots stay.  [1<=x<=1000000000]
+  --keep-days DAYS  What was the head in the last DAYS stays.
+                    [1<=x<=1000000000]
+  --dry-run         Show what would go. Nothing is changed.
+  --yes             Carry it out. There is no way back.
+  -h, --help        Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Examples:
+  csl retain prune --keep 20 --dry-run
+  csl retain prune --keep 20 --keep-days 90 --yes
+  csl retain prune --yes
 """,
     "export": """\
 Usage: csl export [OPTIONS] DIR

@@ -60,6 +60,7 @@ RETAIN = Branch(
         "restore": Leaf(f"{_COMMANDS}.retain", "restore", "Show superseded or demoted blocks again"),
         "redact": Leaf(f"{_COMMANDS}.retain", "redact", "Destroy the bytes of blocks, which stay members"),
         "readmit": Leaf(f"{_COMMANDS}.retain", "readmit", "Let redacted bytes in again"),
+        "prune": Leaf(f"{_COMMANDS}.prune", "prune", "Remove older snapshots, and bytes that only they name"),
     },
 )
 

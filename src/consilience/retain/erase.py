@@ -54,7 +54,7 @@ def finish(
 def erase_derived(store: Store, derived: Path, todo: ToErase) -> None:
     """Take blocks out of every derived file. What may hold a word of theirs outside of their own entry, a heading or a
     table, is emptied and made again. Raises BusyError, StorageError."""
-    if not derived.is_dir():
+    if not derived.is_dir() or not todo.ns:
         return
     with store.view() as view:
         back = {b.n for b in view.blocks(todo.ns) if b.data is not None}

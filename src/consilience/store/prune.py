@@ -259,8 +259,7 @@ def prune(
         connection.run_many("DELETE FROM content WHERE digest = ?", [(digest,) for digest in originals])
         insert_pruned(connection, ((info, _modules(info)) for info in going.snapshots))
         connection.run("DELETE FROM snapshots WHERE seq < ?", (going.first,))
-        derived = [n for n, _, code, _ in going.blocks if MODULES[code] is not MemoryType.PROVENANCE]
-        note_erasing(connection, derived, _left_over(connection))
+        note_erasing(connection, (), _left_over(connection))
     made = writer.snapshot.digest if writer.snapshot is not None else None
     oldest = plan.oldest if plan.oldest is not None else writer.snapshot
     return msgspec.structs.replace(plan, snapshot=made, oldest=oldest)

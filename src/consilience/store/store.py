@@ -33,7 +33,7 @@ from consilience.store.connection import (
     open_connection,
     storage_error,
 )
-from consilience.store.content import discard_temporary, sync_folder
+from consilience.store.content import discard_temporary, list_files, sync_folder
 from consilience.store.holder import holder_of
 from consilience.store.redaction import ToErase, remove_files, strike, to_erase
 from consilience.store.schema import APPLICATION_ID, FORMAT, SCHEMA
@@ -204,6 +204,22 @@ class Store:
             connection.close()
             raise
 
+    @contextlib.contextmanager
+    def exclusively(
+        self, *, waiting: Callable[[float], None] | None = None, timeout_s: float = 30.0
+    ) -> Iterator[Connection]:
+        """A connection that holds the write lock, for repairs; what is not committed by hand is rolled back. Raises
+        as `write` does."""
+        if self.read_only:
+            raise UsageError(f"{self.path} was opened for reading only")
+        connection = self._writing_connection()
+        try:
+            self._take_lock(connection, waiting, timeout_s)
+            yield connection
+        finally:
+            connection.rollback()
+            self._writer_done(connection)
+
     def _writing_connection(self) -> Connection:
         inode = inode_of(self._database)
         with self._lock:
@@ -282,7 +298,7 @@ class Store:
         was, readers keep what they see, and the file shrinks once none of them is left. It takes as much room again
         meanwhile. Raises BusyError after `timeout_s` seconds of another writer, StorageError.
         """
-        before = self._size()
+        before = self.stored_bytes()
         connection = self._writing_connection()
         started = time.monotonic()
         try:
@@ -301,13 +317,14 @@ class Store:
         finally:
             connection.rollback()
             self._writer_done(connection)
-        return before - self._size()
+        return before - self.stored_bytes()
 
-    def _size(self) -> int:
+    def stored_bytes(self) -> int:
+        """What the truth takes on the disk: the database with its log, and the files of originals."""
         total = 0
-        for name in (DATABASE, DATABASE + "-wal"):
+        for file in (self._database, self.path / f"{DATABASE}-wal", *list_files(self.path / CONTENT)):
             with contextlib.suppress(OSError):
-                total += (self.path / name).stat().st_size
+                total += file.stat().st_size
         return total
 
     def _empty_log(
