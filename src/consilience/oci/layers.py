@@ -20,8 +20,8 @@ _RECORD = 512
 _CHUNK = 1 << 18
 _GZIP = 31
 """zlib's window bits for a gzip frame. Its header has no name and no time."""
-_NUMBERS = ((100, 108), (108, 116), (116, 124), (136, 148))
-"""Mode, owner, group and time in a header."""
+_UNUSED = ((100, 108), (108, 116), (116, 124), (136, 148), (329, 337), (337, 345))
+"""Mode, owner, group, time and device in a header. Where one is no number, other readers take the archive to end."""
 _KINDS = {
     b"1": "a hard link",
     b"2": "a symbolic link",
@@ -164,15 +164,13 @@ class LayerReader:
         if shown in self._names:
             raise FormatError(f"{self._what}: the entry {shown} stands twice")
         self._names.add(shown)
-        for (
-            start,
-            end,
-        ) in _NUMBERS:  # of no use here, but where one is none other readers take the archive to end
-            self._octal(header[start:end])
+        for start, end in _UNUSED:
+            if any(header[start:end]):
+                self._octal(header[start:end])
         return shown, self._octal(header[124:136])
 
     def _octal(self, field: bytes) -> int:
-        text = field.strip(b" \0")
+        text = field.rstrip(b" \0").lstrip(b" ")
         if not text or any(not 48 <= c < 56 for c in text):
             raise FormatError(f"{self._what}: a tar header has a field {field!r} that is no octal number")
         return int(text, 8)
