@@ -46,6 +46,7 @@ from consilience.protocol import (
     record_block,
 )
 from consilience.store import Store, StoredBlock, View, Writer
+from consilience.store.prune import Keep, prune
 
 ACTOR = Actor(id="ana@example.org", kind=ActorKind.HUMAN)
 NOW = dt.datetime(2026, 3, 1, 12, 0, 0, tzinfo=dt.UTC)
@@ -126,10 +127,19 @@ class StoreAdapter:
         with in_their_terms():
             return TheirBlock.decode(decode(self.get_bytes(block_id)).data)
 
+    def delete(self, digest: TheirDigest) -> None:
+        """Writer.withdraw, and prune of every snapshot that the block was a member of."""
+        with self.store.write(ACTOR, NOW) as writer:
+            writer.withdraw(writer.ordinals([Digest(digest.raw)]).values())
+        prune(self.store, Keep(snapshots=1), actor=ACTOR, now=NOW)
+
     def has(self, digest: TheirDigest) -> bool:
-        """View.ordinals, View.has_content."""
+        """StoredBlock.data, View.redactions; View.has_content."""
         with self.store.view() as view:
-            return stored(view, digest) is not None or view.has_content(Digest(digest.raw))
+            block = stored(view, digest)
+            if block is None:
+                return view.has_content(Digest(digest.raw))
+            return block.data is not None or bool(view.redactions([block.id]))
 
     def is_resolvable(self, digest: TheirDigest) -> bool:
         """StoredBlock.data for a block, View.has_content for an original."""
