@@ -16,7 +16,7 @@ import msgspec
 
 from consilience.embed import Embedder, EmbedderSpec, available, shared_embedder
 from consilience.errors import BusyError, ConsilienceError, IndexUnusableError, StorageError
-from consilience.files import write_atomically
+from consilience.files import seal_holds, sealed, write_atomically
 from consilience.model import SEARCHED_BY_DEFAULT, Entry, Value
 from consilience.plan import statistics as measured
 from consilience.plan.reader import Reader
@@ -95,8 +95,8 @@ class Derived:
         """The snapshot that derived/ goes back to; None where nothing says so. Ask before pinning a view: what is
         caught up later may be of a later snapshot than the view's."""
         try:
-            held = msgspec.json.decode((self.folder / MADE_FROM).read_bytes(), type=MadeFrom)
-            return parse_digest(held.snapshot)
+            data = (self.folder / MADE_FROM).read_bytes()
+            return None if seal_holds(data) is False else parse_digest(msgspec.json.decode(data, type=MadeFrom).snapshot)
         except (OSError, msgspec.DecodeError, ConsilienceError):
             return None
 
@@ -239,7 +239,7 @@ class Derived:
                 self._set_vectors_aside()
         if head is not None and head != made_from:
             document = msgspec.json.encode(MadeFrom(snapshot=format_digest(head)))
-            write_atomically(self.folder / MADE_FROM, document)
+            write_atomically(self.folder / MADE_FROM, sealed(document))
 
     def _set_vectors_aside(self) -> None:
         vectors = self.folder / "vectors"

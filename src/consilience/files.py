@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import tempfile
+import zlib
 from pathlib import Path
 
 from consilience.errors import StorageError
@@ -33,6 +35,22 @@ def write_atomically(path: Path, data: bytes) -> None:
         raise StorageError(
             f"cannot write {path}: {error.strerror or error}", hint="free space, or make the folder writable"
         ) from error
+
+
+_SEAL = ',"crc32":"%08x"}'
+_SEALED = re.compile(rb',"crc32":"([0-9a-f]{8})"\}\Z')
+
+
+def sealed(document: bytes) -> bytes:
+    """A JSON object with members, with one more at its end: the CRC-32 of the bytes before it."""
+    body = document[:-1]
+    return body + (_SEAL % zlib.crc32(body)).encode("ascii")
+
+
+def seal_holds(document: bytes) -> bool | None:
+    """Whether a sealed document is as it was written; None where it bears no seal."""
+    found = _SEALED.search(document)
+    return None if found is None else zlib.crc32(document[: found.start()]) == int(found[1], 16)
 
 
 def discard_abandoned(folder: Path, prefix: str) -> None:

@@ -173,7 +173,7 @@ DAMAGE: dict[str, tuple[str, Callable[[Path], object]]] = {
         "snapshot",
         lambda p: sql(p, "UPDATE snapshots SET actor = replace(actor, 'ana', 'eva') WHERE seq = 2"),
     ),
-    "snapshot ordinals": ("snapshot", lambda p: sql(p, "UPDATE snapshots SET max_n = 69 WHERE seq = 1")),
+    "snapshot ordinals": ("ordinals", lambda p: sql(p, "UPDATE snapshots SET max_n = 69 WHERE seq = 1")),
     "derivation gone": ("ledger", lambda p: sql(p, "DELETE FROM derivation WHERE block_n = 6")),
     "derivation locator": (
         "ledger",

@@ -13,6 +13,7 @@ from typing import TypeVar
 import msgspec
 
 from consilience.errors import BusyError, IndexUnusableError, StorageError
+from consilience.files import seal_holds, sealed
 
 T = TypeVar("T")
 
@@ -44,11 +45,11 @@ def fsync_directory(path: Path) -> None:
 
 
 def replace_json(path: Path, value: msgspec.Struct) -> None:
-    """Write `value` as JSON beside `path`, then rename it over `path`. Raises StorageError."""
+    """Write `value` as sealed JSON beside `path`, then rename it over `path`. Raises StorageError."""
     temporary = path.with_name(path.name + ".tmp")
     try:
         with temporary.open("wb") as file:
-            file.write(msgspec.json.encode(value))
+            file.write(sealed(msgspec.json.encode(value)))
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
@@ -65,6 +66,8 @@ def read_json(path: Path, kind: type[T]) -> T | None:
         return None
     except OSError as error:
         raise unusable(path, f"unreadable ({error.strerror or error})") from error
+    if seal_holds(data) is False:
+        raise unusable(path, "its checksum does not hold")
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.MsgspecError, ValueError) as error:

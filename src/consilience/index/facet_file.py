@@ -7,7 +7,9 @@ import sqlite3
 from pathlib import Path
 from typing import Final, Literal
 
+from consilience.errors import IndexUnusableError
 from consilience.index._files import unusable
+from consilience.index.checksums import listed_sums, sum_of
 
 FORMAT: Final = 1
 APPLICATION_ID: Final = 0x43534C46
@@ -63,3 +65,31 @@ def tune(connection: sqlite3.Connection) -> None:
     """A writer's settings: derived data may lose its last commits to a power cut, never its consistency."""
     connection.execute("PRAGMA synchronous=NORMAL")
     connection.execute("PRAGMA secure_delete=ON")
+
+
+def sums_file(path: Path) -> Path:
+    """Where the checksum of the facets is kept while no writer is at work (see checksums.py)."""
+    return path.with_suffix(".json")
+
+
+def log_is_empty(path: Path) -> bool:
+    """Whether all that was committed is in the file itself."""
+    try:
+        return path.with_name(path.name + "-wal").stat().st_size == 0
+    except OSError:
+        return True
+
+
+def facet_sums_hold(path: Path) -> bool | None:
+    """Whether the facets are as their last writer left them; None where no checksum says so, or a log is on top."""
+    try:
+        listed = listed_sums(sums_file(path))
+    except IndexUnusableError:
+        return None
+    said = listed.files.get(path.name) if listed is not None else None
+    if said is None or not log_is_empty(path):
+        return None
+    try:
+        return sum_of(path) == said
+    except OSError as error:
+        raise unusable(path, error.strerror or str(error)) from error

@@ -10,8 +10,19 @@ from types import TracebackType
 
 from consilience.errors import BusyError, IndexUnusableError
 from consilience.index._files import WriterLock, remove_tree, storage_error
+from consilience.index.checksums import forget, note
 from consilience.index.dates import interval
-from consilience.index.facet_file import MONTH, SCHEMA, Facet, check, connect, tune
+from consilience.index.facet_file import (
+    MONTH,
+    SCHEMA,
+    Facet,
+    check,
+    connect,
+    facet_sums_hold,
+    log_is_empty,
+    sums_file,
+    tune,
+)
 from consilience.index.facet_rules import fold
 from consilience.model import Entry
 
@@ -32,7 +43,7 @@ class FacetWriter:
 
     def _open(self) -> sqlite3.Connection:
         connection: sqlite3.Connection | None = None
-        if self._path.exists():
+        if self._path.exists() and facet_sums_hold(self._path) is not False:
             try:
                 connection = connect(self._path, writable=True)
                 check(connection, self._path)
@@ -41,6 +52,7 @@ class FacetWriter:
             except (sqlite3.Error, IndexUnusableError):
                 if connection is not None:
                     connection.close()
+        forget(sums_file(self._path))
         for suffix in ("", "-wal", "-shm"):
             remove_tree(self._path.with_name(self._path.name + suffix))
         try:
@@ -56,6 +68,7 @@ class FacetWriter:
     def _writing(self) -> Iterator[sqlite3.Connection]:
         try:
             if not self._connection.in_transaction:
+                forget(sums_file(self._path))
                 self._connection.execute("BEGIN IMMEDIATE")
             yield self._connection
         except sqlite3.OperationalError as error:
@@ -182,7 +195,11 @@ class FacetWriter:
             with contextlib.suppress(sqlite3.Error):
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
+                self._connection.execute("PRAGMA busy_timeout=200")
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._connection.close()
+            if not sums_file(self._path).exists() and log_is_empty(self._path):
+                note(sums_file(self._path), [self._path])
         finally:
             self._lock.release()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from consilience.errors import BusyError, IndexUnusableError
 from consilience.index._files import WriterLock, remove_tree, replace_json, storage_error
 from consilience.index.analysis import FILLER, analyzer
 from consilience.index.bm25 import FIELDS
+from consilience.index.checksums import LIST, FileSums, forget, listed_sums, note
 from consilience.index.lexical import LexicalIndex
 from consilience.index.lexical_state import (
     FORMAT,
@@ -32,6 +34,7 @@ from consilience.index.lexical_state import (
 from consilience.model import Entry
 
 _HEAP: Final = 128_000_000
+_SEGMENT_FILE = re.compile(r"[0-9a-f]{32}\..+").fullmatch
 
 
 class LexicalWriter:
@@ -41,8 +44,11 @@ class LexicalWriter:
         self._directory = directory
         self._lock = WriterLock(directory / "writer.lock")
         self._writer: tantivy.IndexWriter | None = None
+        self._list = directory / LIST
+        self._listed: FileSums | None = None
         try:
             self._engine, self._state = self._open()
+            self._listed = self._immutable()
             self._sweep()
         except BaseException:
             self._lock.release()
@@ -58,6 +64,13 @@ class LexicalWriter:
                 return engine.index, state
         return self._create()
 
+    def _immutable(self) -> FileSums | None:
+        """The checksums of the files of segments, which the engine writes once."""
+        with contextlib.suppress(IndexUnusableError):
+            if (held := listed_sums(self._list)) is not None:
+                return FileSums(files={n: s for n, s in held.files.items() if _SEGMENT_FILE(n)})
+        return None
+
     def _sweep(self) -> None:
         """Remove what tantivy was writing when it was killed; nobody else writes there."""
         for left in (self._directory / "engine").glob(".tmp*"):
@@ -67,6 +80,8 @@ class LexicalWriter:
     def _create(self) -> tuple[tantivy.Index, State]:
         """An empty index in place of whatever is there. The state goes first, so that a kill leaves none."""
         path = self._directory / "engine"
+        forget(self._list)
+        self._listed = None
         remove_tree(self._directory / "state.json")
         remove_tree(path)
         try:
@@ -93,6 +108,7 @@ class LexicalWriter:
 
     def _engine_writer(self) -> tantivy.IndexWriter:
         if self._writer is None:
+            forget(self._list)
             tokenizer = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()
             self._engine.register_tokenizer("consilience", tokenizer)
             try:
@@ -185,6 +201,11 @@ class LexicalWriter:
         """End writing; what was not committed is dropped. Waits for merges, so that files stay few."""
         try:
             self._finish()
+            if not self._list.exists():
+                engine = self._directory / "engine"
+                note(self._list, [p for p in engine.iterdir() if p.suffix != ".lock"], self._listed)
+        except OSError as error:
+            raise storage_error(self._directory, error) from error
         finally:
             self._lock.release()
 

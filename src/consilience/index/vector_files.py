@@ -1,7 +1,8 @@
 """The files of one model's vectors: what a row is, what is committed, and rows mapped into memory.
 
 Per row: int8 codes (dims bytes), a float32 scale, an int64 ordinal, a 16-byte hash of the embedded text. `meta.json`
-counts the rows that are committed and is replaced last; bytes beyond that count are a torn tail and are ignored.
+counts the rows that are committed, holds their checksums and is replaced last; bytes beyond that count are a torn
+tail and are ignored.
 File names carry the generation that meta.json names, so that rows can be rewritten (`purge`) and swapped in at once.
 """
 
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consilience.index._files import read_json, unusable
+from consilience.index.checksums import COLUMNS, Sums, continued
 from consilience.model import Value
 
 FORMAT: Final = 1
@@ -37,6 +39,7 @@ class CoarseMeta(Value, frozen=True, kw_only=True):
     rows: int
     recall_10: float
     recall_100: float
+    crc32: int | None = None
 
 
 class Meta(Value, frozen=True, kw_only=True):
@@ -48,6 +51,7 @@ class Meta(Value, frozen=True, kw_only=True):
     ascending: bool = True
     generation: int = 0
     coarse: CoarseMeta | None = None
+    sums: Sums = ()
 
     def files(self) -> dict[str, tuple[str, int]]:
         """Name on disk and bytes per row of each column."""
@@ -184,3 +188,17 @@ def open_rows(folder: Path, tag: str) -> Rows | None:
         except OSError as error:
             raise unusable(folder, error.strerror or str(error)) from error
     raise unusable(missing, "it is missing")
+
+
+def damaged_blocks(rows: Rows) -> list[int]:
+    """The numbers of the blocks of rows (SUM_ROWS each) whose checksums do not hold, or that have none."""
+    widths = {column: width for column, (_, width) in rows.meta.files().items()}
+    found = continued((), 0, {column: column_bytes(rows, column) for column in COLUMNS}, widths)
+    said = rows.meta.sums
+    return [i for i, block in enumerate(found) if i >= len(said) or said[i] != block]
+
+
+def column_bytes(rows: Rows, column: str) -> memoryview:
+    """The committed bytes of one column."""
+    values = getattr(rows, column)
+    return memoryview(values.reshape(-1).view(np.uint8)) if values.size else memoryview(b"")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from consilience.errors import IndexUnusableError, ValidationError
 from consilience.index import coarse
 from consilience.index._files import WriterLock, remove_tree, replace_json, storage_error
+from consilience.index.checksums import COLUMNS, SUM_ROWS, continued
 from consilience.index.vector_files import (
     FORMAT,
     HASH_SIZE,
@@ -22,6 +24,8 @@ from consilience.index.vector_files import (
     Ints,
     Meta,
     Rows,
+    column_bytes,
+    damaged_blocks,
     open_rows,
     quantise,
 )
@@ -129,7 +133,7 @@ class VectorWriter:
         What was appended is covered, also beyond it: else the next run would append the same ordinals again.
         Raises StorageError.
         """
-        meta = self._meta
+        meta = self._summed()
         ns = np.concatenate([p[0] for p in self._pending]) if self._pending else np.empty(0, np.int64)
         if len(ns):
             columns = {
@@ -140,13 +144,15 @@ class VectorWriter:
             }
             for column, (name, width) in meta.files().items():
                 self._put(name, columns[column], at=meta.count * width)
+            sums = continued(meta.sums, meta.count, columns, _widths(meta))
+            meta = msgspec.structs.replace(meta, sums=sums)
         new = msgspec.structs.replace(
             meta,
             count=meta.count + len(ns),
             watermark=max(watermark, meta.watermark, int(ns.max(initial=0))),
             ascending=meta.ascending and self._ascends(ns),
         )
-        if new != meta:
+        if new != self._meta:
             replace_json(self._folder / "meta.json", new)
             self._rows = self._mapped(new)
         self._pending = []
@@ -154,6 +160,14 @@ class VectorWriter:
             self._known = None
         if coarse.is_due(new):
             self._build_coarse()
+
+    def _summed(self) -> Meta:
+        """What is committed, with checksums of all its rows, also where an older version wrote them without."""
+        meta = self._meta
+        if len(meta.sums) * SUM_ROWS >= meta.count:
+            return meta
+        columns = {column: column_bytes(self._rows, column) for column in COLUMNS}
+        return msgspec.structs.replace(meta, sums=continued((), 0, columns, _widths(meta)))
 
     def _ascends(self, ns: Ints) -> bool:
         last = int(self._rows.ns[-1]) if self._meta.count else -1
@@ -168,6 +182,7 @@ class VectorWriter:
         meta = msgspec.structs.replace(self._meta, coarse=draft)
         self._put(str(meta.coarse_file()), head, words.tobytes())
         final = coarse.measured(self._rows, coarse.Coarse(self._folder, meta))
+        final = msgspec.structs.replace(final, crc32=zlib.crc32(words.tobytes(), zlib.crc32(head)))
         self._swap(msgspec.structs.replace(meta, coarse=final))
 
     def _swap(self, meta: Meta) -> None:
@@ -196,16 +211,29 @@ class VectorWriter:
         gone = np.isin(self._rows.ns, wanted)
         if not gone.any():
             return 0
-        keep = np.flatnonzero(~gone)
+        self._keep(np.flatnonzero(~gone))
+        return int(gone.sum())
+
+    def salvage(self) -> int:
+        """Remove the rows whose checksums do not hold, or that have none. Returns how many there were."""
+        rows = np.arange(self._meta.count, dtype=np.int64)
+        sound = rows[~np.isin(rows // SUM_ROWS, damaged_blocks(self._rows))]
+        self._keep(sound)
+        return len(rows) - len(sound)
+
+    def _keep(self, keep: Ints) -> None:
+        """Write these rows as another generation, and swap it in."""
         rows, meta = self._rows, self._meta
-        new = msgspec.structs.replace(meta, generation=meta.generation + 1, count=len(keep), coarse=None)
-        columns = {"ns": rows.ns, "hashes": rows.hashes, "codes": rows.codes, "scales": rows.scales}
+        columns = {column: getattr(rows, column)[keep].tobytes() for column in COLUMNS}
+        sums = continued((), 0, columns, _widths(meta))
+        new = msgspec.structs.replace(
+            meta, generation=meta.generation + 1, count=len(keep), coarse=None, sums=sums
+        )
         for column, (name, _) in new.files().items():
-            self._put(name, columns[column][keep].tobytes())
+            self._put(name, columns[column])
         self._swap(new)
         if coarse.is_due(new):
             self._build_coarse()
-        return int(gone.sum())
 
     def held(self, ns: Iterable[int]) -> set[int]:
         """Those of the ordinals that have a committed row."""
@@ -232,3 +260,7 @@ class VectorWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _widths(meta: Meta) -> dict[str, int]:
+    return {column: width for column, (_, width) in meta.files().items()}

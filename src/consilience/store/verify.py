@@ -35,11 +35,12 @@ from consilience.store.redaction import ERASING_TABLE
 from consilience.store.schema import SCHEMA
 from consilience.store.store import Store
 from consilience.store.verify_blocks import BlockCheck
+from consilience.store.verify_chain import Link, chain_problems, first_missing
 from consilience.store.verify_file import file_problems
 from consilience.store.view import View
 from consilience.store.writer import seal_of
 
-__all__ = ["Checked", "Problem", "VerifyReport", "verify"]
+__all__ = ["Checked", "Problem", "VerifyReport", "verify", "verify_connection"]
 
 MAX_PROBLEMS = 1_000
 _LATER = {("table", "pruned", "pruned", PRUNED_TABLE), ("table", "erasing", "erasing", ERASING_TABLE)}
@@ -49,8 +50,8 @@ CONTENT_ROWS = 64
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that is wrong. `what`: file, database, schema, snapshot, block, membership, ledger, module or
-    content."""
+    """One thing that is wrong. `what`: file, database, schema, snapshot, ordinals, block, membership, ledger, module
+    or content."""
 
     what: str
     detail: str
@@ -67,7 +68,9 @@ _RESTORE = "restore the brain from a copy, or `import` an export of it"
 _REMEDIES = {
     "block": f"ingest the original again, which writes its passages anew; or {_RESTORE}",
     "content": f"ingest the original again; or {_RESTORE}",
+    "database": f"`verify --repair` makes SQLite's indexes anew; where that is not enough, {_RESTORE}",
     "ledger": "`verify --repair` writes it anew from the records",
+    "ordinals": "`verify --repair` counts them again",
 }
 
 
@@ -125,6 +128,11 @@ def verify(
         return VerifyReport(
             checked=Checked(), problems=tuple(Problem(what="database", detail=detail) for detail in found)
         )
+
+
+def verify_connection(connection: Connection, progress: Progress = NO_PROGRESS) -> VerifyReport:
+    """Check what one transaction sees, but for the header of the file and its log."""
+    return _Verification(connection, progress, False, None).run()
 
 
 class _Verification:
@@ -219,7 +227,8 @@ class _Verification:
 
     def _chain(self) -> None:
         rows = self._db.rows("SELECT seq, digest, document, max_n, actor, seal FROM snapshots ORDER BY seq")
-        previous = self._pruned_chain(rows[0][0] if rows else 1)
+        pruned = self._pruned_chain(rows[0][0] if rows else 1)
+        links: list[Link] = []
         for position, (seq, digest, document, max_n, actor, seal) in enumerate(rows, self._first):
             self._counts["snapshots"] += 1
             if seq != position:
@@ -237,13 +246,13 @@ class _Verification:
                 self._report("snapshot", f"snapshot {seq}: {error.message}")
             else:
                 self._snapshots.append((seq, parsed))
-                if previous is not None and parsed.parents[:1] != (previous,):
-                    self._report("snapshot", f"snapshot {seq}: its parent is not the snapshot before it")
-                if position == self._first and parsed.parents:
-                    self._truncated = parsed.parents[0]
-            previous = digest
+                links.append((seq, digest, parsed))
+        if len(links) == len(rows):
+            for problem in chain_problems(links, pruned):
+                self._report("snapshot", problem)
+            self._truncated = first_missing(links)
 
-    def _pruned_chain(self, first: int) -> bytes | None:
+    def _pruned_chain(self, first: int) -> Digest | None:
         """Check what is kept of pruned snapshots, against which the chain begins at number `first`."""
         pruned = all_pruned(self._db)
         for each in pruned:
@@ -267,7 +276,7 @@ class _Verification:
         for seq, (said, found) in enumerate(zip(self._max_n, largest, strict=True), self._first):
             if said != found:
                 self._report(
-                    "snapshot", f"snapshot {seq} says that ordinals go to {said}, they go to {found}"
+                    "ordinals", f"snapshot {seq} says that ordinals go to {said}, they go to {found}"
                 )
 
     def _modules(self) -> None:

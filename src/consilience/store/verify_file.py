@@ -1,8 +1,8 @@
 """What of brain.db no statement shows: the fields of its header, and the write-ahead log.
 
 SQLite takes a log as ending where a frame is damaged, silently: commits behind it are gone. So its checksums are
-computed here, as SQLite's file format description says (sections 1.3 and 4). Fields of the header that mean nothing to a
-reader are not looked at: the change counter, the schema cookie, and which version of SQLite wrote last.
+computed here, as SQLite's file format description says (sections 1.3 and 4). Two fields of the header mean nothing to
+a reader and are not looked at: the schema cookie, and which version of SQLite wrote last.
 """
 
 from __future__ import annotations
