@@ -26,12 +26,16 @@ QUESTIONS = ("why do pumps lose pressure", "lanterns of edition 0", "kilns in wi
 @dataclass(frozen=True)
 class Work:
     """`args`: the command line, without `--json`. It is run again, and may then end with a status in `again`; `then`
-    are run after it. `gone`: bytes that no file of the brain has afterwards."""
+    are run after it. `gone`: bytes that no file of the brain has afterwards. `at_once`: its history comes all at once
+    and is that of the brain left alone. `same`: a folder of the project that is the same byte by byte afterwards.
+    """
 
     args: tuple[str, ...]
     again: tuple[int, ...] = (0,)
     then: tuple[tuple[str, ...], ...] = ()
     gone: bytes = b""
+    at_once: bool = False
+    same: str = ""
 
 
 INDEX = ("index", "--brain", "one")
@@ -143,6 +147,34 @@ def _supersede(farm: Product) -> Work:
     return Work(("retain", "supersede", old, "--by", new, "--brain", "one"))
 
 
+def _export(farm: Product) -> Work:
+    """Over an earlier export."""
+    assert farm.csl("export", "brains/out", "--brain", "one").status == 0
+    edit_documents(farm)
+    farm.ingest("docs", "--brain", "one")
+    return Work(("export", "brains/out", "--brain", "one"), same="brains/out")
+
+
+def _import(farm: Product) -> Work:
+    """A brain that is not here."""
+    edit_documents(farm)
+    farm.ingest("docs", "--brain", "one")
+    assert farm.csl("export", "layout", "--brain", "one").status == 0
+    shutil.rmtree(farm.brain("one"))
+    return Work(("import", "layout", "--brain", "one"), at_once=True)
+
+
+def _import_forward(farm: Product) -> Work:
+    """Into a brain whose head is in the history that comes."""
+    kept = Path(shutil.copytree(farm.brain("one"), farm.root / "kept"))
+    edit_documents(farm)
+    farm.ingest("docs", "--brain", "one")
+    assert farm.csl("export", "layout", "--brain", "one").status == 0
+    shutil.rmtree(farm.brain("one"))
+    shutil.move(kept, farm.brain("one"))
+    return Work(("import", "layout", "--brain", "one"), at_once=True)
+
+
 OPERATIONS: dict[str, Callable[[Product], Work]] = {
     "ingest": _ingest,
     "first ingest": _first_ingest,
@@ -154,4 +186,7 @@ OPERATIONS: dict[str, Callable[[Product], Work]] = {
     "drop": _drop,
     "demote": _demote,
     "supersede": _supersede,
+    "export": _export,
+    "import": _import,
+    "import forward": _import_forward,
 }

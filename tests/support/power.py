@@ -22,6 +22,8 @@ HEAD = struct.Struct("<BBHHIqq")
 MARK = 0
 PAGE = 4096
 LEFT_OUT = ("-shm", "/derived/lexical")
+BELIEVED_IN_NOTHING = "/derived/merkle/"
+"""Trees that prove themselves or are not used (docs/decisions/0151): nobody waits for their bytes."""
 
 
 @dataclass(frozen=True)
@@ -54,91 +56,97 @@ class File:
     lasting: bytes = b""
 
 
+@dataclass(eq=False)
+class Folder:
+    """Its names as programs see them, and as they last."""
+
+    now: dict[str, File | Folder] = field(default_factory=dict)
+    lasting: dict[str, File | Folder] = field(default_factory=dict)
+
+
+def loaded(path: Path) -> File | Folder:
+    """What is on a disk and lasts."""
+    if not path.is_dir():
+        data = path.read_bytes()
+        return File(bytearray(data), data)
+    held = {each.name: loaded(each) for each in path.iterdir()}
+    return Folder(held, dict(held))
+
+
 class Disk:
-    """Files and folders below one folder. `None` as a file: a folder."""
+    """Files and folders below one folder."""
 
     def __init__(self, root: Path) -> None:
         self.root = str(root)
-        self.now: dict[str, File | None] = {self.root: None}
-        for path in root.rglob("*"):
-            if path.is_dir():
-                self.now[str(path)] = None
-            else:
-                data = path.read_bytes()
-                self.now[str(path)] = File(bytearray(data), data)
-        self.lasting = dict(self.now)
+        top = loaded(root)
+        assert isinstance(top, Folder)
+        self.top = top
+
+    def _find(self, path: str) -> File | Folder | None:
+        node: File | Folder | None = self.top
+        for part in path.removeprefix(self.root).strip("/").split("/"):
+            if part:
+                node = node.now.get(part) if isinstance(node, Folder) else None
+        return node
+
+    def _place(self, path: str) -> tuple[dict[str, File | Folder], str]:
+        """The names of the folder that a path is in, and its own."""
+        above, _, name = path.rpartition("/")
+        folder = self._find(above)
+        return (folder.now if isinstance(folder, Folder) else {}), name
 
     def make(self, call: Call) -> None:
         """Take in one call that was made."""
-        file = self.now.get(call.path)
+        node = self._find(call.path)
+        names, name = self._place(call.path)
         if call.what == OPEN:
-            if call.flags & 1 or call.path not in self.now:
-                self.now[call.path] = File()
-            elif file is not None:
-                file.now.clear()
-        elif call.what == WRITE and file is not None:
+            if not isinstance(node, File):
+                names[name] = File()
+            else:
+                node.now.clear()
+        elif call.what == WRITE and isinstance(node, File):
             end = call.offset + len(call.data)
-            if len(file.now) < end:
-                file.now.extend(bytes(end - len(file.now)))
-            file.now[call.offset : end] = call.data
-        elif call.what == TRUNCATE and file is not None:
-            del file.now[call.offset :]
-            file.now.extend(bytes(call.offset - len(file.now)))
-        elif call.what == SYNC:
-            self._sync(call.path, file)
-        elif call.what == RENAME:
-            self._rename(call)
-        elif call.what == UNLINK:
-            self.now.pop(call.path, None)
-        elif call.what == MKDIR:
-            self.now[call.path] = None
-
-    def _sync(self, path: str, file: File | None) -> None:
-        if file is not None:
-            file.lasting = bytes(file.now)
-            return
-        for names, other in ((self.lasting, self.now), (self.now, self.lasting)):
-            for name in [n for n in names if n.rpartition("/")[0] == path]:
-                if name not in other and names is self.lasting:
-                    del self.lasting[name]
-                elif names is self.now:
-                    self.lasting[name] = self.now[name]
-
-    def _rename(self, call: Call) -> None:
-        moved = {n: f for n, f in self.now.items() if n == call.path or n.startswith(call.path + "/")}
-        for name, file in moved.items():
+            node.now.extend(bytes(max(0, end - len(node.now))))
+            node.now[call.offset : end] = call.data
+        elif call.what == TRUNCATE and isinstance(node, File):
+            del node.now[call.offset :]
+            node.now.extend(bytes(call.offset - len(node.now)))
+        elif call.what == SYNC and isinstance(node, File):
+            node.lasting = bytes(node.now)
+        elif call.what == SYNC and isinstance(node, Folder):
+            node.lasting = dict(node.now)
+        elif call.what == RENAME and node is not None:
             if not call.flags:
-                del self.now[name]
-            self.now[call.other + name[len(call.path) :]] = file
+                del names[name]
+            others, other = self._place(call.other)
+            others[other] = node
+        elif call.what == UNLINK:
+            names.pop(name, None)
+        elif call.what == MKDIR:
+            names[name] = Folder()
 
     def leave(self, target: Path, how: str, chance: random.Random) -> None:
         """Write into `target` what a power failure leaves now.
 
         `how`: "least" what must be there; "names" every name and of the bytes only those that must; "mixed" of
-        everything that need not be there some, file by file and page by page.
+        everything that need not be there some, name by name and page by page.
         """
-        names = dict(self.lasting if how == "least" else self.now)
-        if how == "mixed":
-            for name in {*self.now, *self.lasting}:
-                source = chance.choice((self.now, self.lasting))
-                names.pop(name, None)
-                if name in source:
-                    names[name] = source[name]
-        for name, file in sorted(names.items()):
-            if any(part in name for part in LEFT_OUT) or not self._reachable(name, names):
-                continue
-            path = target / Path(name).relative_to(self.root)
-            if file is None:
-                path.mkdir(parents=True, exist_ok=True)
-            else:
-                path.write_bytes(mixed(file, chance) if how == "mixed" else file.lasting)
+        self._leave(self.top, target, how, chance)
 
-    def _reachable(self, name: str, names: dict[str, File | None]) -> bool:
-        while name != self.root:
-            name = name.rpartition("/")[0]
-            if name not in names:
-                return False
-        return True
+    def _leave(self, folder: Folder, target: Path, how: str, chance: random.Random) -> None:
+        target.mkdir(exist_ok=True)
+        for name in sorted({*folder.now, *folder.lasting}):
+            source = folder.lasting if how == "least" else folder.now
+            if how == "mixed":
+                source = chance.choice((folder.now, folder.lasting))
+            node = source.get(name)
+            path = target / name
+            if node is None or any(str(path).endswith(part) for part in LEFT_OUT):
+                continue
+            if isinstance(node, Folder):
+                self._leave(node, path, how, chance)
+            else:
+                path.write_bytes(mixed(node, chance) if how == "mixed" else node.lasting)
 
 
 def mixed(file: File, chance: random.Random) -> bytes:
