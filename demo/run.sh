@@ -57,6 +57,19 @@ block=$(csl compound search --all 'how is the oxygen sensor calibrated' --fuse -
     sed -n 's/.*"matches":\[{"block_id":"sha256:\([0-9a-f]\{12\}\).*/\1/p')
 run "csl block $block --brain station --prove"
 
+say 'An answer that a model wrote, as it might come back: a true quotation, one that nobody wrote, and a block that is not there.'
+cite() { csl search "$1" --brain station --limit 1 --json | sed -n 's/.*"cite":"\(csl:[^"]*\)".*/\1/p'; }
+boat=$(cite 'when may we not go out on the boat')
+alone=$(cite 'may somebody go out alone')
+cat > answer.md <<END
+In water below 10 °C hands can be used for “some ten minutes” [1]($boat).
+
+“Whoever holds a licence may go out alone” [2]($alone).
+
+In March the lake is closed [3]($(echo "$boat" | sed 's/\(sha256:......\)..../\10000/')).
+END
+run "csl check answer.md || true"
+
 say 'Everything recomputed: every id, root, snapshot and original.'
 for brain in station instruments laboratorio; do
     run "csl verify --brain $brain"
