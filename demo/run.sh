@@ -68,7 +68,8 @@ In water below 10 °C hands can be used for “some ten minutes” [1]($boat).
 
 In March the lake is closed [3]($(echo "$boat" | sed 's/\(sha256:......\)..../\10000/')).
 END
-run "csl check answer.md || true"
+printf '\n$ csl check answer.md\n'
+csl check answer.md || true
 
 say 'Everything recomputed: every id, root, snapshot and original.'
 for brain in station instruments laboratorio; do
