@@ -9,7 +9,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
@@ -32,6 +32,10 @@ from consilience.model import (
     cite,
 )
 from consilience.protocol import MemoryType
+
+if TYPE_CHECKING:
+    from consilience.sql.engine import Asked, Source
+    from consilience.sql.result import SqlResult
 
 LEAST_DEPTH = 50
 DEPTH_PER_LIMIT = 5
@@ -165,6 +169,25 @@ class Compound:
             failures=failures,
             warnings=_warnings(explanations, failures),
         )
+
+    def sql(self, query: str, *, asked: Asked | None = None, declared: Sequence[str] = ()) -> SqlResult:
+        """Answer one SELECT over the tables of every member (C21 to C30). `asked` holds the limits and choices, `query`
+        replaces its text; `declared` are all brains of the project, for what is said of one outside of the compound.
+
+        Raises QueryError for what is refused, UsageError for a member without tables, MissingExtraError.
+        """
+        from consilience.sql.engine import Asked, run
+
+        question = msgspec.structs.replace(asked or Asked(text=query), text=query)
+        sources = [_tables_of(member) for member in self.members]
+        return run(sources, self.names, question, compound=True, declared=declared, skipped=self.skipped)
+
+
+def _tables_of(member: Member) -> Callable[[], Source]:
+    tables: Callable[[], Source] | None = getattr(member, "tables", None)
+    if tables is None:
+        raise UsageError(f"the brain '{member.name}' gives no tables", hint="leave it out of the compound")
+    return tables
 
 
 def _query(query: Query | str, limit: int | None) -> Query:

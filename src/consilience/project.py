@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from consilience.oci.model import ImportReport
     from consilience.protocol import Actor, Digest
     from consilience.retain.policy import Policy
+    from consilience.sql.engine import Source
     from consilience.store import View
 
 SEARCH_DEPTH = 4
@@ -404,6 +405,9 @@ class _Member:
 
     def explain(self, query: Query, *, analyze: bool = False) -> Explanation:
         return self._open().explain(query, analyze=analyze, at=self._at)
+
+    def tables(self) -> Source:
+        return self._open().tables(self._at)
 
     def _open(self) -> Brain:
         with self._lock:

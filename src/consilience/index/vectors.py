@@ -181,6 +181,13 @@ class VectorIndex:
         result[found] = _rounded(_scores(rows, self._question(q).reshape(-1), chosen))
         return result
 
+    def scan(self, q: Floats) -> tuple[Ints, Floats]:
+        """Every ordinal that has a vector, ascending, and its cosine with `q` in float64, rounded as in `search`."""
+        rows = self._rows
+        ns, chosen = rows.current()
+        scores = _scores(rows, self._question(q).reshape(-1), None if rows.meta.ascending else chosen)
+        return ns, _rounded(scores.astype(np.float64))
+
     def best(self, qs: Floats) -> Floats:
         """The largest cosine that each query reaches here, (queries,) float32; -1 in an empty index.
 

@@ -1,0 +1,453 @@
+"""Each brain's tables, kept: immutable files of the engine, made once for what they are made from (C27).
+
+    derived/tables/semantic.<key>.json            what the table is made of: a base, perhaps a delta, counts
+    derived/tables/semantic.<key>.base.duckdb     all rows of the module at some snapshot
+    derived/tables/semantic.<key>.delta.duckdb    rows that are new or other since, and the ordinals that are gone
+
+The key is a hash of all that rows follow from: module root, provenance root, tombstones, version of the projection.
+After a commit the delta alone is made, until it grows past a share of the base. Files are written under another name
+and renamed, the JSON last; two makers at once write the same. Only the head's tables are kept (docs/decisions/0171).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import threading
+from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from consilience.errors import ConsilienceError, StorageError
+from consilience.files import discard_abandoned, write_atomically
+from consilience.model import Value
+from consilience.protocol import MemoryType, format_digest, parse_digest, sha256
+from consilience.sql.projection import PROJECTION, create_table, insert, rows_of
+from consilience.store import StoredBlock, View
+from consilience.store.values import SnapshotInfo
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+__all__ = ["FOLDER", "Table", "key_of", "purge", "table_of"]
+
+FOLDER: Final = "tables"
+"""Below a brain's `derived`."""
+
+DELTA_SHARE = 0.2
+DELTA_LEAST = 2_000
+"""A delta of more rows than this share of its base, and more than DELTA_LEAST, becomes a new base."""
+
+BEING_MADE_S = 60.0
+"""How old a file without a state is at least before it is taken for left over: its state may be on its way."""
+
+_STATE = re.compile(r"([a-z]+)\.([0-9a-f]{32})\.json")
+
+
+class State(Value, frozen=True, kw_only=True):
+    """What a table is made of. `gone` ordinals of the base do not count; `hidden` rows are superseded or demoted."""
+
+    module: MemoryType
+    base: str
+    delta: str | None
+    rows: int
+    hidden: int
+    gone: int
+    base_rows: int
+    snapshot: str
+    base_snapshot: str
+    base_max_n: int
+    base_records: int
+    tombstones: str
+
+
+class Table(Value, frozen=True, kw_only=True):
+    """A module's rows, readable on one connection. `base` and `delta` are SQL names of its parts."""
+
+    module: MemoryType
+    base: str | None
+    delta: str | None = None
+    gone: int = 0
+    rows: int = 0
+    hidden: int = 0
+    damaged: int = 0
+
+    def select(self, columns: Sequence[str], *, visible: bool) -> str:
+        """SQL for its rows: ordinal `n` and these columns; with `visible` without the hidden ones."""
+        listed = ", ".join(["n", *(f'"{column}"' for column in columns)])
+        parts = []
+        shown = ["NOT superseded AND NOT demoted"] if visible and self.hidden else []
+        for name, with_gone in ((self.base, False), (self.delta, True)):
+            if name is None:
+                continue
+            conditions = list(shown)
+            if not with_gone and self.gone:
+                conditions.append(f"n NOT IN (SELECT n FROM {_beside(self.delta)}.gone)")
+            where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+            parts.append(f"SELECT {listed} FROM {name}{where}")
+        return " UNION ALL ".join(parts) if parts else empty_select(self.module, columns)
+
+
+def empty_select(module: MemoryType, columns: Sequence[str]) -> str:
+    """SQL for no rows, of the types that the columns have."""
+    from consilience.sql.names import columns_of
+
+    types = {column.name: column.type for column in columns_of(module.value)}
+    listed = ", ".join(["NULL::BIGINT AS n", *(f'NULL::{types[name]} AS "{name}"' for name in columns)])
+    return f"SELECT {listed} WHERE false"
+
+
+def _beside(name: str | None) -> str:
+    """The database that a table stands in."""
+    return str(name).rpartition(".")[0]
+
+
+def purge(folder: Path) -> None:
+    """Remove every table below a brain's `derived`. StorageError where that fails."""
+    from consilience.index._files import remove_tree
+
+    remove_tree(folder / FOLDER)
+
+
+# --- keys -------------------------------------------------------------------------------------------------------
+
+
+def key_of(view: View, module: MemoryType) -> str:
+    """What the rows of a module at this snapshot follow from, in 32 hex digits."""
+    parts = [f"{PROJECTION}", module.value]
+    for state in view.modules():
+        if state.memory_type in (module, MemoryType.PROVENANCE):
+            parts += [
+                state.memory_type.value,
+                format_digest(state.root),
+                *sorted(map(format_digest, state.tombstones)),
+            ]
+    return sha256("\n".join(parts).encode()).hex()[:32]
+
+
+def _tombstones(view: View, module: MemoryType) -> str:
+    """What was redacted in a module and in provenance, as one hash."""
+    gone = sorted(
+        format_digest(digest)
+        for state in view.modules()
+        if state.memory_type in (module, MemoryType.PROVENANCE)
+        for digest in state.tombstones
+    )
+    return sha256("\n".join(gone).encode()).hex()[:32]
+
+
+def _records(view: View) -> int:
+    return next((m.count for m in view.modules() if m.memory_type is MemoryType.PROVENANCE), 0)
+
+
+# --- finding and making -----------------------------------------------------------------------------------------
+
+
+def table_of(
+    connection: DuckDBPyConnection,
+    view: View,
+    derived: Path,
+    module: MemoryType,
+    prefix: str,
+    head: Callable[[], SnapshotInfo | None] | None,
+) -> Table:
+    """A module's table, attached to `connection` under names that begin with `prefix`.
+
+    Made where there is none for this state of the brain. `head` tells the brain's head, None where the view is not at
+    it. The table is made in memory where it cannot be kept: for a
+    snapshot that is not the head, for damaged blocks, and where the folder cannot be written.
+    """
+    if not any(state.memory_type is module and state.count for state in view.modules()):
+        return Table(module=module, base=None)
+    folder = derived / FOLDER
+    if head is not None:
+        state = _read_state(folder, module, key_of(view, module))
+        if state is not None:
+            with contextlib.suppress(_UnusableError):
+                return _attached(connection, folder, state, prefix)
+        with contextlib.suppress(StorageError, _DamagedError, _UnusableError):
+            made = _Maker(connection, view, folder, module).make()
+            if head() != view.snapshot:  # what was just written may hold what was redacted meanwhile
+                _discard(folder, made, key_of(view, module))
+            else:
+                return _attached(connection, folder, made, prefix)
+    return _in_memory(connection, view, module, prefix)
+
+
+def _discard(folder: Path, state: State, key: str) -> None:
+    for name in (f"{state.module.value}.{key}.json", state.delta, state.base):
+        if name is not None:
+            with contextlib.suppress(OSError):
+                (folder / name).unlink(missing_ok=True)
+
+
+class _UnusableError(Exception):
+    """A file of a cache is missing, or the engine cannot read it."""
+
+
+class _DamagedError(Exception):
+    """Some blocks' bytes do not hash to their ids: what is made of them is not kept."""
+
+
+def _read_state(folder: Path, module: MemoryType, key: str) -> State | None:
+    try:
+        return msgspec.json.decode((folder / f"{module.value}.{key}.json").read_bytes(), type=State)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def _attached(connection: DuckDBPyConnection, folder: Path, state: State, prefix: str) -> Table:
+    import duckdb
+
+    names: dict[str, str | None] = {"b": state.base, "d": state.delta}
+    attached: list[str] = []
+    try:
+        for letter, file in names.items():
+            if file is not None:
+                connection.execute(f"ATTACH {_quoted(folder / file)} AS {prefix}{letter} (READ_ONLY)")
+                attached.append(f"{prefix}{letter}")
+    except duckdb.Error as error:
+        for name in attached:
+            connection.execute(f"DETACH {name}")
+        raise _UnusableError(str(error)) from error
+    return Table(
+        module=state.module,
+        base=f"{prefix}b.rows",
+        delta=None if state.delta is None else f"{prefix}d.rows",
+        gone=state.gone,
+        rows=state.rows,
+        hidden=state.hidden,
+    )
+
+
+def _in_memory(connection: DuckDBPyConnection, view: View, module: MemoryType, prefix: str) -> Table:
+    """The table in the database in memory, for this one query."""
+    name = f"memory.{prefix}m.rows"
+    connection.execute(f"CREATE SCHEMA memory.{prefix}m")
+    create_table(connection, name, module)
+    rows = damaged = hidden = 0
+    for chunk, broken in rows_of(view, module, view.scan((module,))):
+        insert(connection, name, module, chunk)
+        rows, damaged = rows + len(chunk), damaged + broken
+        hidden += sum(1 for row in chunk if row.s or row.d)
+    return Table(module=module, base=name, rows=rows, hidden=hidden, damaged=damaged)
+
+
+def _quoted(path: Path) -> str:
+    return "'" + str(path).replace("'", "''") + "'"
+
+
+class _Maker:
+    """Makes the files of one module's table at one snapshot."""
+
+    def __init__(self, connection: DuckDBPyConnection, view: View, folder: Path, module: MemoryType) -> None:
+        self._connection, self._view, self._folder, self._module = connection, view, folder, module
+        self._key = key_of(view, module)
+        self._temporary = f".{os.getpid()}.{threading.get_ident()}."
+
+    def make(self) -> State:
+        """Raises StorageError, _DamagedError."""
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            discard_abandoned(self._folder, ".")
+        except OSError as error:
+            raise StorageError(f"cannot make {self._folder}: {error.strerror}") from error
+        state = self._delta() or self._base()
+        write_atomically(self._folder / f"{self._module.value}.{self._key}.json", msgspec.json.encode(state))
+        self._collect(state)
+        return state
+
+    # --- the base -------------------------------------------------------------------------------------------
+
+    def _base(self) -> State:
+        snapshot = self._view.snapshot
+        assert snapshot is not None
+        name = f"{self._module.value}.{self._key}.base.duckdb"
+        with self._file(name) as database:
+            rows, hidden = self._fill(f"{database}.rows", self._view.scan((self._module,)))
+        return State(
+            module=self._module,
+            base=name,
+            delta=None,
+            rows=rows,
+            hidden=hidden,
+            gone=0,
+            base_rows=rows,
+            snapshot=format_digest(snapshot.digest),
+            base_snapshot=format_digest(snapshot.digest),
+            base_max_n=snapshot.max_n,
+            base_records=_records(self._view),
+            tombstones=_tombstones(self._view, self._module),
+        )
+
+    def _fill(self, table: str, blocks: Iterator[StoredBlock]) -> tuple[int, int]:
+        create_table(self._connection, table, self._module)
+        rows = hidden = 0
+        for chunk, damaged in rows_of(self._view, self._module, blocks):
+            if damaged:
+                raise _DamagedError
+            insert(self._connection, table, self._module, chunk)
+            rows += len(chunk)
+            hidden += sum(1 for row in chunk if row.s or row.d)
+        return rows, hidden
+
+    @contextlib.contextmanager
+    def _file(self, name: str) -> Iterator[str]:
+        """A database under a temporary name, open to be filled; it has its own name once the block ends."""
+        import duckdb
+
+        temporary = self._folder / f"{self._temporary}{name}"
+        alias = "making"
+        try:
+            temporary.unlink(missing_ok=True)
+            self._connection.execute(f"ATTACH {_quoted(temporary)} AS {alias}")
+            try:
+                self._connection.execute("BEGIN")
+                yield alias
+                self._connection.execute("COMMIT")
+            except BaseException:
+                with contextlib.suppress(duckdb.Error):
+                    self._connection.execute("ROLLBACK")
+                raise
+            finally:
+                with contextlib.suppress(duckdb.Error):
+                    self._connection.execute(f"DETACH {alias}")
+            temporary.replace(self._folder / name)
+        except (duckdb.IOException, duckdb.FatalException, OSError) as error:
+            raise StorageError(f"cannot write {self._folder / name}: {error}") from error
+        finally:
+            for left in (temporary, Path(f"{temporary}.wal")):
+                with contextlib.suppress(OSError):
+                    left.unlink(missing_ok=True)
+
+    # --- the delta ------------------------------------------------------------------------------------------
+
+    def _delta(self) -> State | None:
+        """The state on top of a base that is here, None where a new base is due."""
+        held = self._best_base()
+        if held is None:
+            return None
+        changed = self._changed(held)
+        limit = max(DELTA_LEAST, int(held.base_rows * DELTA_SHARE))
+        if changed is None or len(changed) > limit:
+            return None
+        new = [block.n for block in _at_most(self._view.scan((self._module,), after=held.base_max_n), limit)]
+        if len(new) + len(changed) > limit:
+            return None
+        return self._write_delta(held, changed, new)
+
+    def _best_base(self) -> State | None:
+        best: State | None = None
+        for path in self._folder.iterdir():
+            found = _STATE.fullmatch(path.name)
+            if found is None or found[1] != self._module.value:
+                continue
+            state = _read_state(self._folder, self._module, found[2])
+            if (
+                state is not None
+                and self._fits(state)
+                and (best is None or state.base_max_n > best.base_max_n)
+            ):
+                best = state
+        return best
+
+    def _fits(self, state: State) -> bool:
+        """Whether a base was made from an earlier snapshot of this brain, since when nothing was redacted and no
+        provenance record left."""
+        snapshot = self._view.snapshot
+        assert snapshot is not None
+        if state.base_max_n >= snapshot.max_n or state.tombstones != _tombstones(self._view, self._module):
+            return False
+        with contextlib.suppress(ConsilienceError):
+            if not self._view.has_snapshot(parse_digest(state.base_snapshot)):
+                return False
+            since = sum(1 for _ in self._view.scan((MemoryType.PROVENANCE,), after=state.base_max_n))
+            return (
+                state.base_records + since == _records(self._view) and (self._folder / state.base).is_file()
+            )
+        return False
+
+    def _changed(self, held: State) -> set[int] | None:
+        """Ordinals of the base that left, or whose row is another by now; None where the base cannot be read."""
+        import duckdb
+
+        now = {
+            n: (None if hidden.superseded_by is None else format_digest(hidden.superseded_by), hidden.demoted)
+            for n, hidden in self._view.hidden(self._view.hidden_members(self._module)).items()
+            if n <= held.base_max_n
+        }
+        try:
+            self._connection.execute(f"ATTACH {_quoted(self._folder / held.base)} AS held (READ_ONLY)")
+            try:
+                before = {
+                    n: (by, demoted)
+                    for n, by, demoted in self._connection.execute(
+                        "SELECT n, superseded_by, demoted FROM held.rows WHERE superseded OR demoted"
+                    ).fetchall()
+                }
+                other = {n for n in now.keys() | before.keys() if now.get(n) != before.get(n)}
+                touched = sorted(other.union(self._view.touched(held.base_max_n)))
+                inside = self._connection.execute(
+                    "SELECT n FROM held.rows WHERE n IN (SELECT unnest(?::BIGINT[]))", [touched]
+                ).fetchall()
+            finally:
+                self._connection.execute("DETACH held")
+        except duckdb.Error:
+            return None
+        came_back = {block.n for block in self._view.blocks(touched) if block.memory_type is self._module}
+        return {row[0] for row in inside} | self._view.members(came_back)
+
+    def _write_delta(self, held: State, changed: Collection[int], new: Sequence[int]) -> State:
+        snapshot = self._view.snapshot
+        assert snapshot is not None
+        name: str | None = None
+        if changed or new:
+            name = f"{self._module.value}.{self._key}.delta.duckdb"
+            with self._file(name) as database:
+                blocks = self._view.blocks([*sorted(self._view.members(changed)), *new])
+                self._fill(f"{database}.rows", iter(blocks))
+                self._connection.execute(
+                    f"CREATE TABLE {database}.gone AS SELECT unnest(?::BIGINT[]) AS n", [sorted(changed)]
+                )
+        return msgspec.structs.replace(
+            held,
+            snapshot=format_digest(snapshot.digest),
+            delta=name,
+            gone=len(changed),
+            rows=self._view.count(self._module),
+            hidden=self._view.hidden_count(self._module),
+        )
+
+    # --- what is of no use any more ---------------------------------------------------------------------------
+
+    def _collect(self, state: State) -> None:
+        """Remove this module's files of earlier snapshots, and those that belong to nothing. Readers that have one
+        open keep it; what another process made of a later snapshot stays."""
+        keep = {state.base, state.delta, f"{self._module.value}.{self._key}.json"}
+        mine = [path for path in self._folder.iterdir() if path.name.startswith(f"{self._module.value}.")]
+        for path in mine:
+            found = _STATE.fullmatch(path.name)
+            other = None if found is None else _read_state(self._folder, self._module, found[2])
+            if other is not None and not self._is_past(other):
+                keep |= {path.name, other.base, other.delta}
+        with contextlib.suppress(OSError):
+            now = (self._folder / f"{self._module.value}.{self._key}.json").stat().st_mtime
+            for path in mine:
+                is_state = path.suffix == ".json"
+                if path.name not in keep and (is_state or now - path.stat().st_mtime > BEING_MADE_S):
+                    path.unlink(missing_ok=True)
+
+    def _is_past(self, state: State) -> bool:
+        with contextlib.suppress(ConsilienceError):
+            return self._view.has_snapshot(parse_digest(state.snapshot))
+        return True
+
+
+def _at_most(blocks: Iterator[StoredBlock], limit: int) -> Iterator[StoredBlock]:
+    for count, block in enumerate(blocks):
+        if count > limit:
+            return
+        yield block

@@ -1,0 +1,277 @@
+"""One query over one brain or several: guard, open what it reads, attach the tables, seal, run.
+
+Every brain is pinned to one snapshot for the whole of the query. Only brains that the query reads are opened, and of
+those only the modules that it reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from consilience.errors import ConsilienceError, UsageError
+from consilience.model import Failure, Skipped, Value
+from consilience.plan.reader import Reader
+from consilience.protocol import MemoryType, format_digest
+from consilience.sql import cache
+from consilience.sql.guard import Guarded, checked, guard
+from consilience.sql.names import BLOCKS
+from consilience.sql.order import limit_rows, order_totally
+from consilience.sql.relations import ALL, Members
+from consilience.sql.result import Count, ResultColumn, Root, SqlResult, signature
+from consilience.sql.seal import Limits, Sealed
+from consilience.sql.values import converter, portable
+from consilience.sql.views import make_views
+from consilience.store.values import SnapshotInfo
+
+if TYPE_CHECKING:
+    from consilience.sql.about import Scores
+
+__all__ = ["LIMIT", "MOST", "Asked", "Source", "run"]
+
+LIMIT = 1_000
+MOST = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A brain as a query reads it, at one snapshot. `derived` is the folder below which its tables are kept; `head`
+    tells what its head is by now."""
+
+    name: str
+    derived: Path
+    reader: Callable[[], AbstractContextManager[Reader]]
+    head: Callable[[], SnapshotInfo | None]
+
+
+class Asked(Value, frozen=True, kw_only=True):
+    """A query and how it is to be answered. `limit` rows at most; `verify` proves every id of the rows."""
+
+    text: str
+    limit: int = LIMIT
+    include_superseded: bool = False
+    verify: bool = False
+    limits: Limits = Limits()
+
+
+@dataclass(slots=True)
+class Opened:
+    """One brain, read by the query: its snapshot and the tables of the modules that are read."""
+
+    name: str
+    reader: Reader
+    derived: Path
+    head: bool
+    prefix: str
+    tables: dict[MemoryType, cache.Table] = field(default_factory=dict)
+
+
+def run(
+    sources: Sequence[Callable[[], Source]],
+    names: Sequence[str],
+    asked: Asked,
+    *,
+    compound: bool,
+    declared: Sequence[str] = (),
+    skipped: Sequence[Skipped] = (),
+) -> SqlResult:
+    """Answer a query over the brains `names`; each of `sources` opens the one at its place.
+
+    Raises QueryError for what the guard refuses and what the engine cannot do within its limits, MissingExtraError.
+    A brain of a compound that fails stands in `skipped` and `failures`, unless the query names it, or all fail.
+    """
+    if not 1 <= asked.limit <= MOST:
+        raise UsageError(f"the limit is {asked.limit}", hint=f"a limit is 1 to {MOST:,}")
+    members = Members(names=tuple(names), declared=tuple(declared), compound=compound)
+    with Sealed(asked.limits) as sealed, ExitStack() as stack:
+        guarded = guard(sealed.connection, asked.text, members)
+        query = _Query(sealed, guarded, members, asked)
+        query.open(dict(zip(names, sources, strict=True)), stack)
+        return query.answer(tuple(skipped))
+
+
+class _Query:
+    """One query on its way."""
+
+    def __init__(self, sealed: Sealed, guarded: Guarded, members: Members, asked: Asked) -> None:
+        self._sealed, self._guarded, self._members, self._asked = sealed, guarded, members, asked
+        self._opened: dict[str, Opened] = {}
+        self._failures: list[Failure] = []
+        self._warnings: list[str] = []
+
+    # --- opening --------------------------------------------------------------------------------------------
+
+    def open(self, sources: dict[str, Callable[[], Source]], stack: ExitStack) -> None:
+        """Open every brain that is read, and make or attach the tables of the modules that are read."""
+        named = {read.brain for read in self._guarded.reads} | {file.brain for file in self._guarded.files}
+        wanted = [name for name in self._members.names if name in named or ALL in named]
+        for number, name in enumerate(wanted):
+            try:
+                self._opened[name] = self._open_one(sources[name], name, f"c{number}", stack)
+            except ConsilienceError as error:
+                if name in named or not self._members.compound:
+                    raise
+                self._failures.append(Failure(brain=name, error=error))
+        if self._failures and not self._opened:
+            raise self._failures[0].error
+
+    def _open_one(self, source: Callable[[], Source], name: str, prefix: str, stack: ExitStack) -> Opened:
+        brain = source()
+        reader = stack.enter_context(brain.reader())
+        head = reader.view.snapshot == brain.head()
+        opened = Opened(
+            name=name,
+            reader=reader,
+            derived=brain.derived,
+            head=head,
+            prefix=prefix,
+        )
+        for module in self._modules(name):
+            table = cache.table_of(
+                self._sealed.connection,
+                reader.view,
+                brain.derived,
+                module,
+                f"{prefix}_{module.value}_",
+                brain.head if head else None,
+            )
+            if table.damaged:
+                self._warn(
+                    name, f"{table.damaged} damaged blocks of {module.value} have no fields: run `verify`"
+                )
+            opened.tables[module] = table
+        return opened
+
+    def _modules(self, brain: str) -> tuple[MemoryType, ...]:
+        """The modules of a brain that the query reads."""
+        tables = {read.table for read in self._guarded.reads if read.brain in (brain, ALL)}
+        return tuple(module for module in MemoryType if module.value in tables or BLOCKS in tables)
+
+    def _warn(self, brain: str, what: str) -> None:
+        self._warnings.append(f"{brain}: {what}" if self._members.compound else what)
+
+    # --- answering ------------------------------------------------------------------------------------------
+
+    def answer(self, skipped: tuple[Skipped, ...]) -> SqlResult:
+        scores = self._scores()
+        make_views(
+            self._sealed.connection,
+            self._opened,
+            self._guarded,
+            visible=not self._asked.include_superseded,
+            scores=scores,
+        )
+        statement = self._guarded.statement
+        order_totally(statement)
+        limit_rows(statement, self._asked.limit + 1)
+        sql = checked(self._sealed.connection, statement)
+        self._sealed.seal()
+        columns, rows = self._run(sql)
+        truncated = len(rows) > self._asked.limit
+        rows = rows[: self._asked.limit]
+        verified, unverified = self._verify(columns, rows) if self._asked.verify else (None, ())
+        brains = self._members.names
+        include = self._asked.include_superseded
+        return SqlResult(
+            query=self._guarded.canonical,
+            signature=signature(
+                self._guarded.canonical, brains, include_superseded=include, limit=self._asked.limit
+            ),
+            brains=brains,
+            include_superseded=include,
+            limit=self._asked.limit,
+            columns=columns,
+            rows=tuple(rows),
+            truncated=truncated,
+            exact=not self._guarded.texts and "approx_count_distinct" not in self._guarded.canonical,
+            approximate=scores.told if scores is not None else (),
+            verified_against=self._roots(),
+            snapshots=tuple(
+                (name, format_digest(each.reader.view.snapshot.digest))
+                for name, each in self._opened.items()
+                if each.reader.view.snapshot is not None
+            ),
+            hidden=self._hidden(),
+            not_installed=self._missing(),
+            skipped=skipped
+            + tuple(Skipped(brain=f.brain, reason=f"failed: {f.error.message}") for f in self._failures),
+            failures=tuple(self._failures),
+            warnings=tuple(self._warnings)
+            + tuple(f"{failure.brain}: failed: {failure.error.message}" for failure in self._failures),
+            verified=verified,
+            unverified=unverified,
+        )
+
+    def _scores(self) -> Scores | None:
+        if not self._guarded.texts:
+            return None
+        from consilience.sql.about import score
+
+        return score(self._sealed.connection, self._opened, self._guarded, self._warn)
+
+    def _run(self, sql: str) -> tuple[tuple[ResultColumn, ...], list[tuple[Any, ...]]]:
+        """Run it, and once more with casts where a value would not leave the engine as it is."""
+        most = self._asked.limit + 1
+        description, rows = self._sealed.run(sql, 0)
+        types = [each[1] for each in description]
+        listed = ", ".join(
+            f"c{i}" if portable(type_) == str(type_) else f"CAST(c{i} AS {portable(type_)})"
+            for i, type_ in enumerate(types)
+        )
+        names = ", ".join(f"c{i}" for i in range(len(types)))
+        _, rows = self._sealed.run(f"SELECT {listed} FROM ({sql}) AS t({names})", most)
+        converters = [converter(type_) for type_ in types]
+        columns = tuple(ResultColumn(name=str(each[0]), type=_shown(each[1])) for each in description)
+        return columns, [
+            tuple(convert(value) for convert, value in zip(converters, row, strict=True)) for row in rows
+        ]
+
+    # --- what it rests on -------------------------------------------------------------------------------------
+
+    def _read(self) -> Iterable[tuple[Opened, MemoryType]]:
+        for opened in self._opened.values():
+            for module in opened.tables:
+                yield opened, module
+
+    def _roots(self) -> tuple[Root, ...]:
+        """Roots of the modules read, and of provenance, from which comes what is hidden and where blocks are from."""
+        found = []
+        for opened in self._opened.values():
+            wanted = {*opened.tables, MemoryType.PROVENANCE} if opened.tables else set()
+            for state in opened.reader.view.modules():
+                if state.memory_type in wanted:
+                    root = format_digest(state.root)
+                    found.append(Root(brain=opened.name, module=state.memory_type.value, root=root))
+        return tuple(found)
+
+    def _hidden(self) -> tuple[Count, ...]:
+        if self._asked.include_superseded:
+            return ()
+        return tuple(
+            Count(brain=opened.name, module=module.value, count=opened.tables[module].hidden)
+            for opened, module in self._read()
+            if opened.tables[module].base is not None
+        )
+
+    def _missing(self) -> tuple[str, ...]:
+        return tuple(
+            f"{opened.name}.{module.value}"
+            for opened, module in self._read()
+            if opened.tables[module].base is None
+        )
+
+    def _verify(
+        self, columns: Sequence[ResultColumn], rows: Sequence[tuple[Any, ...]]
+    ) -> tuple[int, tuple[str, ...]]:
+        """Prove every id in the rows: how many were, and those that were not."""
+        from consilience.sql.proving import prove_ids
+
+        return prove_ids([opened.reader.view for opened in self._opened.values()], columns, rows)
+
+
+def _shown(type_: Any) -> str:
+    text = str(type_)
+    return "NULL" if text == '"NULL"' else text

@@ -1,0 +1,97 @@
+"""The views that a query's tables stand for, in schemas that no query can name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from consilience.protocol import MemoryType
+from consilience.sql.cache import Table
+from consilience.sql.guard import Guarded
+from consilience.sql.names import BLOCKS, MODULE_OF, columns_of
+from consilience.sql.relations import ALL, TableRead, score_column, table_schema
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+    from consilience.sql.about import Scores
+
+__all__ = ["make_views"]
+
+
+class _Opened(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def tables(self) -> dict[MemoryType, Table]: ...
+
+
+def make_views(
+    connection: DuckDBPyConnection,
+    opened: Mapping[str, _Opened],
+    guarded: Guarded,
+    *,
+    visible: bool,
+    scores: Scores | None,
+) -> None:
+    """A view for each table that the query reads, and one with the similarities for each that is compared."""
+    made: set[str] = set()
+    wanted: list[tuple[TableRead, tuple[int, ...]]] = [(read, ()) for read in guarded.reads]
+    wanted += [(scoring.read, scoring.texts) for scoring in guarded.scorings]
+    for read, texts in wanted:
+        schema = table_schema(read.brain, scored=bool(texts))
+        if schema not in made:
+            connection.execute(f"CREATE SCHEMA {_quoted(schema)}")
+            made.add(schema)
+        names = list(opened) if read.brain == ALL else [read.brain]
+        parts = [
+            _of_brain(opened[name], read, texts, visible=visible, scores=scores, span=read.brain == ALL)
+            for name in names
+        ]
+        connection.execute(
+            f"CREATE VIEW {_quoted(schema)}.{_quoted(read.table)} AS {' UNION ALL '.join(parts)}"
+        )
+
+
+def _of_brain(
+    opened: _Opened,
+    read: TableRead,
+    texts: Sequence[int],
+    *,
+    visible: bool,
+    scores: Scores | None,
+    span: bool,
+) -> str:
+    """One brain's part of a table."""
+    modules = tuple(MemoryType) if read.table == BLOCKS else (MODULE_OF[read.table],)
+    columns = [column.name for column in columns_of(read.table) if column.name != "memory_type"]
+    listed = ", ".join(
+        "'{module}' AS memory_type" if column.name == "memory_type" else f't."{column.name}"'
+        for column in columns_of(read.table)
+    )
+    if span:
+        listed = f"{_literal(opened.name)} AS brain, {listed}"
+    parts = []
+    for module in modules:
+        select = opened.tables[module].select(columns, visible=visible)
+        joins, more = "", ""
+        for text in texts:
+            table = scores.table(opened.name, module, text) if scores is not None else None
+            name = score_column(text)
+            if table is None:
+                more += f', NULL::DOUBLE AS "{name}"'
+            else:
+                joins += f" LEFT JOIN {table} s{text} ON s{text}.n = t.n"
+                more += f', s{text}.score AS "{name}"'
+        shown = listed.replace("'{module}'", _literal(module.value))
+        parts.append(f"SELECT {shown}{more} FROM ({select}) t{joins}")
+    return " UNION ALL ".join(parts)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
