@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from consilience.brain import Brain
+    from consilience.citations.model import CheckReport, EvidenceReport, Finding
     from consilience.compound import Compound
     from consilience.config import BrainConfig
     from consilience.embed import Embedder, EmbedderSpec
@@ -65,7 +66,9 @@ if TYPE_CHECKING:
     from consilience.progress import Progress
     from consilience.project import Project
     from consilience.protocol import Actor, ActorKind, MemoryType
+    from consilience.protocol.citation import Citation
     from consilience.store.verify import VerifyReport
+    from consilience.trace import TraceReport
 
 __all__ = [
     "Actor",
@@ -80,6 +83,8 @@ __all__ = [
     "BrainStatus",
     "Bundle",
     "BusyError",
+    "CheckReport",
+    "Citation",
     "Compound",
     "CompoundExplanation",
     "CompoundMatch",
@@ -93,9 +98,11 @@ __all__ = [
     "Embedder",
     "EmbedderSpec",
     "EmbeddingError",
+    "EvidenceReport",
     "Explanation",
     "Failure",
     "Filters",
+    "Finding",
     "FormatError",
     "IndexUnusableError",
     "IngestReport",
@@ -120,6 +127,7 @@ __all__ = [
     "Source",
     "SourceError",
     "StorageError",
+    "TraceReport",
     "UsageError",
     "ValidationError",
     "VerifyReport",
@@ -128,6 +136,7 @@ __all__ = [
 
 _HOMES = {
     "consilience.brain": "Brain",
+    "consilience.citations.model": "CheckReport EvidenceReport Finding",
     "consilience.compound": "Compound",
     "consilience.config": "BrainConfig",
     "consilience.embed": "Embedder EmbedderSpec",
@@ -147,7 +156,9 @@ _HOMES = {
     "consilience.progress": "Progress",
     "consilience.project": "Project",
     "consilience.protocol": "Actor ActorKind MemoryType",
+    "consilience.protocol.citation": "Citation",
     "consilience.store.verify": "VerifyReport",
+    "consilience.trace": "TraceReport",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
