@@ -105,9 +105,11 @@ def test_every_call_fails(
     chosen = case(name)
     wrong = []
     noticed = 0
-    for at in spread(count(worker, chosen, mask)):
+    places = spread(count(worker, chosen, mask))
+    for at in places:
         try:
             noticed += failed(worker, chosen, Fault(at, FAIL, mask, code, sticky))
         except AssertionError as error:
             wrong.append(str(error))
-    assert not wrong, f"{len(wrong)} wrong, {noticed} noticed; the first: {wrong[0]}"
+    print(f"{name}, {kind}: {len(places)} failures, {noticed} told, {len(wrong)} wrong")
+    assert not wrong, f"{len(wrong)} of {len(places)} wrong; the first: {wrong[0]}"

@@ -11,6 +11,9 @@ from faults import CHANGES, KILL, TORN, WRITE, Fault, Worker
 from operations import OPERATIONS
 
 KILLED = -9
+FULLY = 4
+"""In the long run one kill of so many is followed by the whole work; after every kill the brain is checked."""
+
 SAMPLE = 3
 """Kills of each operation in the ordinary suite; the long run kills at every call."""
 
@@ -46,10 +49,14 @@ def test_killed_at_every_call(
     mask = WRITE if mode == TORN else CHANGES
     with chosen.copy() as farm:
         calls = worker.run(farm, chosen.args, fault=Fault(1 << 40, mode, mask)).calls
+    places = spread(calls)
     wrong = []
-    for at in spread(calls):
+    for i, at in enumerate(places):
         try:
-            killed(worker, chosen, Fault(at, mode, mask))
+            killed(worker, chosen, Fault(at, mode, mask), complete=i % FULLY == 0)
         except AssertionError as error:
             wrong.append(str(error))
-    assert not wrong, f"{len(wrong)} of {calls} wrong; the first: {wrong[0]}"
+    print(
+        f"{name}, {'torn writes' if mode == TORN else 'calls'}: {len(places)} kills of {calls}, {len(wrong)} wrong"
+    )
+    assert not wrong, f"{len(wrong)} of {len(places)} wrong; the first: {wrong[0]}"

@@ -27,7 +27,8 @@ QUESTIONS = ("why do pumps lose pressure", "lanterns of edition 0", "kilns in wi
 class Work:
     """`args`: the command line, without `--json`. It is run again, and may then end with a status in `again`; `then`
     are run after it. `gone`: bytes that no file of the brain has afterwards. `at_once`: its history comes all at once
-    and is that of the brain left alone. `same`: a folder of the project that is the same byte by byte afterwards.
+    and is that of the brain left alone; it `shortens`: loses its beginning. `same`: a folder of the project that is
+    the same byte by byte afterwards.
     """
 
     args: tuple[str, ...]
@@ -35,6 +36,7 @@ class Work:
     then: tuple[tuple[str, ...], ...] = ()
     gone: bytes = b""
     at_once: bool = False
+    shortens: bool = False
     same: str = ""
 
 
@@ -147,6 +149,17 @@ def _supersede(farm: Product) -> Work:
     return Work(("retain", "supersede", old, "--by", new, "--brain", "one"))
 
 
+def _prune(farm: Product) -> Work:
+    """Some snapshots, and the bytes of a passage and of a large original that only they had."""
+    allow_removal(farm)
+    edit_documents(farm)
+    farm.ingest("docs", "--brain", "one")
+    dropped = passage(farm, "kilns are lit in winter")
+    assert farm.csl("retain", "drop", dropped, "--reason", "wrong", "--yes", "--brain", "one").status == 0
+    farm.ingest("docs/lanterns.md", "--brain", "one")
+    return Work(("retain", "prune", "--keep", "2", "--yes", "--brain", "one"), then=(INDEX,), shortens=True)
+
+
 def _export(farm: Product) -> Work:
     """Over an earlier export."""
     assert farm.csl("export", "brains/out", "--brain", "one").status == 0
@@ -186,6 +199,7 @@ OPERATIONS: dict[str, Callable[[Product], Work]] = {
     "drop": _drop,
     "demote": _demote,
     "supersede": _supersede,
+    "prune": _prune,
     "export": _export,
     "import": _import,
     "import forward": _import_forward,
