@@ -108,7 +108,9 @@ def written(document: Any) -> bytes:
 SAFE = canonical.MAX_SAFE_INTEGER
 scalars = st.none() | st.booleans() | st.integers(-SAFE - 2, SAFE + 2) | st.text() | st.floats()
 values = st.recursive(
-    scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=4)
+    scalars,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=4),
+    max_leaves=12,
 )
 
 
@@ -160,6 +162,7 @@ spelled = st.recursive(
             lambda pairs: "{" + ",".join(f"{key}:{item}" for key, item in pairs) + "}"
         )
     ),
+    max_leaves=12,
 )
 """JSON text as anybody may write it, or nearly: a key twice, escapes or not, surrogates, every kind of number."""
 
