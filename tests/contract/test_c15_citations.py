@@ -70,7 +70,11 @@ def test_c15_the_quotation_is_checked_with_the_citation(farm: Product, tmp_path:
     [match] = farm.search("south", "--no-floor", "--limit", "1", QUESTION)["matches"]
     words = match["content"]["statement"]
     file = tmp_path / "quoted.json"
-    for quotation, status in ((words, 0), (words.replace(" ", "\n  "), 0), (words.replace("pump", "pimp"), 5)):
+    for quotation, status in (
+        (words, 0),
+        (words.replace(" ", "\n  "), 0),
+        (words.replace("pump", "pimp"), 5),
+    ):
         file.write_text(json.dumps({"cite": match["cite"], "quote": quotation}))
         assert checked(farm, str(file))[0] == status
 

@@ -45,6 +45,8 @@ class _Place(NamedTuple):
 
 def find(text: str) -> tuple[Found, ...]:
     """Everything in a text that is a citation or begins like one, in the order in which it stands."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
     lowered = text.lower()
     if "csl:" not in lowered and "@sha256:" not in lowered and "\\" not in text:
         return ()

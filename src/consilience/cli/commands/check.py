@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -82,7 +83,7 @@ def _one(invocation: Invocation, checker: Checker, given: str, trusted: Digest |
 
     name = STANDARD_INPUT if given == "-" else given
     try:
-        if given[:4].lower() == "csl:":
+        if _is_text(given):
             name, text = "", given
         else:
             data = _read(given)
@@ -101,6 +102,14 @@ def _one(invocation: Invocation, checker: Checker, given: str, trusted: Digest |
         return Checked(name=name, error=error)
 
 
+def _is_text(given: str) -> bool:
+    """Whether an argument is a citation, also in brackets or broken, and not the name of a file."""
+    lowered = given.lower()
+    if lowered.startswith("csl:"):
+        return True
+    return ("csl:" in lowered or "@sha256:" in lowered) and not os.path.lexists(given)
+
+
 def _read(given: str) -> bytes:
     try:
         if given == "-":
@@ -109,8 +118,7 @@ def _read(given: str) -> bytes:
             return sys.stdin.buffer.read()
         return Path(given).read_bytes()
     except FileNotFoundError:
-        hint = "a citation begins with csl:" if "sha256:" in given else None
-        raise NotFoundError(f"no file {given}", hint=hint) from None
+        raise NotFoundError(f"no file {given}", hint="a citation begins with csl:") from None
     except IsADirectoryError:
         raise UsageError(f"{given} is a folder", hint="name the files in it") from None
     except (OSError, ValueError) as error:
