@@ -32,7 +32,7 @@ def small(product: Product) -> None:
 def large(product: Product) -> None:
     """An original that is kept as a file of its own: more than a mebibyte, compressed."""
     noise = random.Random(7)
-    lines = [f"Reading {i} of the gauge was {noise.getrandbits(8192):x}." for i in range(1100)]
+    lines = [noise.randbytes(1_200_000).hex()]
     product.write("notes/gate.md", "# Gates\n\n" + SENTENCE + "\n\n```\n" + "\n".join(lines) + "\n```\n")
 
 
