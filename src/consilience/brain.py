@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from consilience.derived import CaughtUp, Derived
+from consilience.derived import CaughtUp, Derived, not_indexed, with_indexed
 from consilience.embed import EmbedderSpec
 from consilience.errors import ConsilienceError
 from consilience.model import Bundle, Explanation, Query
@@ -214,11 +214,8 @@ class Brain:
             try:
                 indexed = self.index(progress=progress, embed=embed)
             except ConsilienceError as error:
-                done = error.done
-                stopped = _not_indexed(error)
-                stopped.done = _with_indexed(report, done) if isinstance(done, CaughtUp) else report
-                raise stopped from error
-            report = _with_indexed(report, indexed)
+                raise not_indexed(error, report) from error
+            report = with_indexed(report, indexed)
         return report
 
     def index(
@@ -499,23 +496,3 @@ class Brain:
 
         with self.reader(at) as reader:
             return brain_status(reader, self.path)
-
-
-def _with_indexed(report: IngestReport, indexed: CaughtUp) -> IngestReport:
-    import msgspec
-
-    return msgspec.structs.replace(
-        report,
-        embedded=indexed.embedded,
-        reused=indexed.reused,
-        unembedded=indexed.unembedded,
-        notes=indexed.notes,
-        interrupted=indexed.interrupted,
-        seconds=report.seconds + indexed.seconds,
-    )
-
-
-def _not_indexed(error: ConsilienceError) -> ConsilienceError:
-    """What stopped the indexing of blocks that are in."""
-    hint = "`index` goes on" if error.hint is None else f"{error.hint}; `index` goes on then"
-    return type(error)(f"everything is committed, but not all of it indexed: {error.message}", hint=hint)

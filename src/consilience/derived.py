@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from consilience.index.lexical import LexicalIndex
     from consilience.index.vector_writer import VectorWriter
     from consilience.index.vectors import VectorIndex
+    from consilience.ingest.report import IngestReport
 
 EMBED_CHUNK = 512
 EMBED_COMMIT_SECONDS = 10.0
@@ -454,3 +455,24 @@ def _late_origins(view: View, facets: FacetWriter, after: int) -> None:
 
 def _embeddable(view: View, after: int) -> Iterator[int]:
     return (b.n for b in view.scan(SEARCHED_BY_DEFAULT, after=after) if b.data is not None)
+
+
+def with_indexed(report: IngestReport, indexed: CaughtUp) -> IngestReport:
+    """The report of an ingest and of the catch-up that followed it."""
+    return msgspec.structs.replace(
+        report,
+        embedded=indexed.embedded,
+        reused=indexed.reused,
+        unembedded=indexed.unembedded,
+        notes=indexed.notes,
+        interrupted=indexed.interrupted,
+        seconds=report.seconds + indexed.seconds,
+    )
+
+
+def not_indexed(error: ConsilienceError, report: IngestReport) -> ConsilienceError:
+    """What stopped the indexing of blocks that are in; it carries the report of what was done."""
+    hint = "`index` goes on" if error.hint is None else f"{error.hint}; `index` goes on then"
+    stopped = type(error)(f"everything is committed, but not all of it indexed: {error.message}", hint=hint)
+    stopped.done = with_indexed(report, error.done) if isinstance(error.done, CaughtUp) else report
+    return stopped

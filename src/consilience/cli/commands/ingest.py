@@ -47,9 +47,7 @@ def ingest(
     from consilience.cli import render_work
     from consilience.ingest.report import IngestReport
 
-    brain = invocation.brain_config()
-    actor = invocation.actor()
-    project = invocation.project()
+    brain, actor, project = invocation.brain_config(), invocation.actor(), invocation.project()
     invocation.kept = GOES_ON
     progress = invocation.progress()
     error: ConsilienceError | None = None
