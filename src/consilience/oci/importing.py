@@ -216,8 +216,16 @@ class _Incoming:
             if block_id not in stored:
                 self._arrivals.check(need)
             elif block_id in empty and required:
-                self._arrivals.look_again(need)
-                self._refill.append(need)
+                self._take_back(need)
+        for ref in self._base_modules():
+            for block_id in ref.tombstones:
+                if block_id in current and block_id not in self._dead and block_id not in modules:
+                    self._take_back(Need(block_id, ref.memory_type, len(self._events), True, False))
+
+    def _take_back(self, need: Need) -> None:
+        """A block that is here without bytes is to have them again."""
+        self._arrivals.look_again(need)
+        self._refill.append(need)
 
     def _check_contents(self, view: View) -> None:
         """Read every original once; what only blocks that left name may be missing, and they with it."""
