@@ -214,7 +214,9 @@ class Brain:
             try:
                 indexed = self.index(progress=progress, embed=embed)
             except ConsilienceError as error:
-                raise not_indexed(error, report) from error
+                stopped = not_indexed(error)
+                stopped.done = with_indexed(report, error.done)
+                raise stopped from error
             report = with_indexed(report, indexed)
         return report
 
@@ -372,7 +374,7 @@ class Brain:
             if report.records and remains is None:
                 notes += self.index(progress=progress, embed=False).notes
         except ConsilienceError as error:
-            notes.append(_not_indexed(error).message)
+            notes.append(not_indexed(error).message)
         return msgspec.structs.replace(
             report, erased=remains is None, remains=remains, notes=tuple(dict.fromkeys(notes))
         )
@@ -421,7 +423,7 @@ class Brain:
         try:
             indexed = self.index(progress=progress, embed=embed)
         except ConsilienceError as error:
-            stopped = _not_indexed(error)
+            stopped = not_indexed(error)
             stopped.done = report
             raise stopped from error
         return msgspec.structs.replace(

@@ -457,8 +457,10 @@ def _embeddable(view: View, after: int) -> Iterator[int]:
     return (b.n for b in view.scan(SEARCHED_BY_DEFAULT, after=after) if b.data is not None)
 
 
-def with_indexed(report: IngestReport, indexed: CaughtUp) -> IngestReport:
-    """The report of an ingest and of the catch-up that followed it."""
+def with_indexed(report: IngestReport, indexed: object) -> IngestReport:
+    """The report of an ingest and of the catch-up that followed it, if there is one."""
+    if not isinstance(indexed, CaughtUp):
+        return report
     return msgspec.structs.replace(
         report,
         embedded=indexed.embedded,
@@ -470,9 +472,7 @@ def with_indexed(report: IngestReport, indexed: CaughtUp) -> IngestReport:
     )
 
 
-def not_indexed(error: ConsilienceError, report: IngestReport) -> ConsilienceError:
-    """What stopped the indexing of blocks that are in; it carries the report of what was done."""
+def not_indexed(error: ConsilienceError) -> ConsilienceError:
+    """What stopped the indexing of blocks that are in."""
     hint = "`index` goes on" if error.hint is None else f"{error.hint}; `index` goes on then"
-    stopped = type(error)(f"everything is committed, but not all of it indexed: {error.message}", hint=hint)
-    stopped.done = with_indexed(report, error.done) if isinstance(error.done, CaughtUp) else report
-    return stopped
+    return type(error)(f"everything is committed, but not all of it indexed: {error.message}", hint=hint)
