@@ -301,7 +301,7 @@ class Project:
         """For several texts against one snapshot of each brain; a context manager."""
         from consilience.citations.checking import Checker
 
-        return Checker(self.view)
+        return Checker(self.view, names=self.config.brain_names)
 
     @contextlib.contextmanager
     def view(self, name: str) -> Iterator[View]:

@@ -13,6 +13,7 @@ from stores import ACTOR, NOW, commit, demotion, derivation, fact, facts, origin
 
 from consilience.citations.checking import Checker
 from consilience.citations.model import CheckReport, Finding, Status
+from consilience.citations.proofs import check_proof, prove_blocks
 from consilience.errors import BrainNotFoundError, UsageError
 from consilience.model import cite
 from consilience.protocol import Block, MemoryType, format_digest
@@ -219,6 +220,40 @@ def test_a_pruned_root_is_not_retained(library: Library, station: Store) -> None
     assert (finding.status, finding.ok) == (Status.ROOT_NOT_RETAINED, False)
     assert "snapshot 1 of 2026" in finding.reason and finding.reason.endswith("the block is a member now")
     assert library.one(library.cite(a)).ok
+
+
+def test_a_brain_that_is_called_otherwise_here(library: Library, station: Store) -> None:
+    a, b = facts(0, 2)
+    commit(station, [a])
+    old = library.cite(a)
+    commit(station, [b])
+    for citation in (old, library.cite(a)):
+        foreign = citation.replace("csl:station", "csl:lake")
+        with Checker(library.view, names=("gone", "station")) as checker:
+            (finding,) = checker.check(foreign).findings
+        assert (finding.status, finding.ok) == (Status.UNKNOWN_BRAIN, False)
+        assert finding.reason.endswith("its root is that of 'station'")
+    assert "its root" not in library.one(library.cite(a, root="sha256:" + "0" * 64, name="lake")).reason
+
+
+def test_a_proof_stands_in_for_a_brain_that_is_not_here(library: Library, station: Store) -> None:
+    a, b = facts(0, 2)
+    commit(station, [a, b])
+    with station.view() as view:
+        proof = check_proof("a.json", prove_blocks(view, "whatever", [a.id]))
+    there, gone = library.cite(a), library.cite(a).replace("csl:station", "csl:gone")
+    other = library.cite(b).replace("csl:station", "csl:gone")
+    text = f'{there} {gone} {other}\n\n"Statement number 0" {gone}\n\n"Statement number 1" {gone}'
+    with Checker(library.view, proofs=[proof]) as checker:
+        findings = checker.check(text).findings
+    assert [finding.status for finding in findings] == [
+        Status.CURRENT, Status.PROVEN, Status.ABSENT_BRAIN, Status.PROVEN, Status.PROVEN,
+    ]  # fmt: skip
+    assert [finding.ok for finding in findings] == [True, True, False, True, False]
+    assert "a.json" in findings[1].reason
+    refused = check_proof("b.json", b"{}")
+    with Checker(library.view, proofs=[refused]) as checker:
+        assert checker.check(gone).findings[0].status is Status.ABSENT_BRAIN
 
 
 def test_a_brain_without_a_snapshot(library: Library) -> None:

@@ -184,6 +184,20 @@ class TestProofFiles:
         done = csl("check", citation, "--snapshot", "sha256:" + "0" * 64)
         assert done.status == 2 and "none was given" in done.err
 
+    def test_an_answer_is_audited_with_proofs_alone(
+        self, csl: Csl, citation: str, proof: Path, empty: Path, tmp_path: Path
+    ) -> None:
+        answer = written(tmp_path, f'It "keeps working for two releases" {citation}\n')
+        done = csl("check", answer, str(proof))
+        assert done.status == 0 and done.err == ""
+        assert done.out.startswith("~ ") and "holds, by the proof in" in done.out
+        false = written(tmp_path, f'It "never stops" {citation}\n', "false.md")
+        assert csl("check", false, str(proof)).status == 5
+        another = ["--snapshot", "sha256:" + "0" * 64]
+        assert csl("check", answer, str(proof), *another).status == 5, "a proof that fails proves nothing"
+        data = csl("check", answer, str(proof), "--json").data
+        assert data["citations"][0]["status"] == "proven" and data["snapshots"] == {}
+
     def test_a_changed_proof(self, csl: Csl, proof: Path, empty: Path) -> None:
         proof.write_bytes(proof.read_bytes().replace(b"two releases", b"one release", 1))
         done = csl("check", str(proof), "--json")

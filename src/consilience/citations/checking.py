@@ -7,6 +7,7 @@ word: the members under a root are hashed up to that root once, and every block'
 
 from __future__ import annotations
 
+import contextlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple, Self
 import msgspec
 
 from consilience.citations.finding import find
-from consilience.citations.model import CheckReport, Finding, Found, Older, Status
+from consilience.citations.model import CheckReport, EvidenceReport, Finding, Found, Older, Status
 from consilience.citations.quotations import normal, stands_in
 from consilience.errors import BrainNotFoundError, ConsilienceError, UsageError
 from consilience.ingest import decoding
@@ -48,12 +49,25 @@ TOGETHER = 2_000
 
 
 class Checker:
-    """Checks the citations of texts. A context manager: it lets go of the brains at its end."""
+    """Checks the citations of texts. A context manager: it lets go of the brains at its end.
 
-    def __init__(self, open_view: OpenView) -> None:
+    `names` are the brains in which a root is looked for that belongs to a brain of a name unknown here. `proofs` are
+    proof files, checked: where the brain itself cannot tell, a citation that one of them proves holds.
+    """
+
+    def __init__(
+        self, open_view: OpenView, *, names: Sequence[str] = (), proofs: Iterable[EvidenceReport] = ()
+    ) -> None:
+        self._names = tuple(names)
+        self._proven = {
+            (block.memory_type, block.block_id, block.root): (proof.name, block)
+            for proof in proofs
+            for block in proof.blocks
+        }
         self._open_view = open_view
         self._opened = ExitStack()
         self._brains: dict[str, _Brain | tuple[Status, str]] = {}
+        self._holders: dict[tuple[MemoryType, Digest], str | None] = {}
 
     def check(self, text: str, *, name: str = "") -> CheckReport:
         """Every citation of a text, and everything that begins like one. Nothing that is found raises."""
@@ -68,6 +82,10 @@ class Checker:
         for brain, citations in by_brain.items():
             self._prepare(brain, citations)
         return CheckReport(name=name, findings=tuple(self._finding(each) for each in found))
+
+    def proves(self, citation: Citation) -> bool:
+        """Whether one of the proof files proves a citation."""
+        return _claim(citation) in self._proven
 
     def snapshots(self) -> dict[str, str]:
         """The snapshot at which each brain that could be read was asked."""
@@ -100,14 +118,47 @@ class Checker:
     def _finding(self, found: Found) -> Finding:
         if found.citation is None:
             return Finding(found=found, status=Status.MALFORMED, reason=f"not a citation: {found.fault}")
-        brain = self._brains[found.citation.brain]
+        finding = self._by_brain(found, found.citation)
+        if finding.status.holds or not self.proves(found.citation):
+            return finding
+        name, block = self._proven[_claim(found.citation)]
+        stands = None
+        if found.quotation is not None and block.content is not None:
+            texts = [normal(text) for text in _strings(msgspec.json.decode(block.content))]
+            stands = stands_in(found.quotation, texts)
+        return Finding(
+            found=found,
+            status=Status.PROVEN,
+            reason=f"holds, by the proof in {name}; what the brain says now is not known here",
+            quotation_stands=stands,
+        )
+
+    def _by_brain(self, found: Found, citation: Citation) -> Finding:
+        brain = self._brains[citation.brain]
         if not isinstance(brain, _Brain):
-            return Finding(found=found, status=brain[0], reason=brain[1])
+            status, reason = brain
+            if status is Status.UNKNOWN_BRAIN and (namesake := self._holder(citation)):
+                reason += f"; its root is that of {namesake!r}"
+            return Finding(found=found, status=status, reason=reason)
         try:
-            return brain.finding(found, found.citation)
+            return brain.finding(found, citation)
         except ConsilienceError as error:
-            reason = f"brain {found.citation.brain!r} cannot be read: {error.message}"
+            reason = f"brain {citation.brain!r} cannot be read: {error.message}"
             return Finding(found=found, status=Status.UNREADABLE, reason=reason)
+
+    def _holder(self, citation: Citation) -> str | None:
+        """A brain here of another name that has or had the root of a citation."""
+        key = (citation.module, citation.root)
+        if key not in self._holders:
+            self._holders[key] = None
+            for name in self._names:
+                self._prepare(name, ())
+                brain = self._brains[name]
+                with contextlib.suppress(ConsilienceError):
+                    if isinstance(brain, _Brain) and brain.had(*key):
+                        self._holders[key] = name
+                        break
+        return self._holders[key]
 
     def close(self) -> None:
         self._opened.close()
@@ -119,6 +170,10 @@ class Checker:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _claim(citation: Citation) -> tuple[MemoryType, str, str]:
+    return citation.module, format_digest(citation.block_id), format_digest(citation.root)
 
 
 class _Under(NamedTuple):
@@ -211,6 +266,10 @@ class _Brain:
         return Status.NOT_UNDER_ROOT, f"the block is not a member under that root; it is {now}"
 
     # --- roots ----------------------------------------------------------------------------------------------
+
+    def had(self, module: MemoryType, root: Digest) -> bool:
+        """Whether this is or was the root of a module here."""
+        return self._heads.get(module) == root or (module, root) in self._snapshots_of_roots()
 
     def _members_under(self, module: MemoryType, root: Digest) -> _Under:
         key = (module, root)

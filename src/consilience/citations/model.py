@@ -28,13 +28,14 @@ class Found(Value, frozen=True, kw_only=True):
 
 
 class Status(enum.StrEnum):
-    """What becomes of a citation. The first five hold: the block is a member under the root that it names."""
+    """What becomes of a citation. The first six hold: the block is a member under the root that it names."""
 
     CURRENT = "current"
     SUPERSEDED = "superseded"
     DEMOTED = "demoted"
     REDACTED = "redacted"
     PAST = "past"
+    PROVEN = "proven"
     NOT_UNDER_ROOT = "not_under_root"
     NOT_A_MEMBER = "not_a_member"
     UNKNOWN_ROOT = "unknown_root"
@@ -50,7 +51,9 @@ class Status(enum.StrEnum):
         return self in _HOLDS
 
 
-_HOLDS = frozenset({Status.CURRENT, Status.SUPERSEDED, Status.DEMOTED, Status.REDACTED, Status.PAST})
+_HOLDS = frozenset(
+    {Status.CURRENT, Status.SUPERSEDED, Status.DEMOTED, Status.REDACTED, Status.PAST, Status.PROVEN}
+)
 
 
 class Older(Value, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from consilience.citations.model import CheckReport, EvidenceReport, Finding, Older, Status
+from consilience.citations.model import CheckReport, EvidenceReport, Finding, Found, Older, Status
 from consilience.cli.render_search import short
 from consilience.cli.terminal import Terminal, clean, columns, fit, wrap
 from consilience.errors import ConsilienceError
@@ -30,14 +30,17 @@ _WORDS = {
     Status.DEMOTED: "demoted",
     Status.REDACTED: "redacted",
     Status.PAST: "of an older snapshot only",
+    Status.PROVEN: "by proof only",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One argument of `check`: a text, a proof file, or why it could not be read."""
+    """One argument of `check`: what was found in a text and then its report, a proof file, or why it could not be
+    read."""
 
     name: str
+    found: tuple[Found, ...] | None = None
     report: CheckReport | None = None
     proof: EvidenceReport | None = None
     error: ConsilienceError | None = None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,8 +18,10 @@ from consilience.errors import ConsilienceError, IntegrityError, NotFoundError, 
 
 if TYPE_CHECKING:
     from consilience.citations.checking import Checker
+    from consilience.citations.model import EvidenceReport
     from consilience.cli.render_check import Checked
     from consilience.protocol import Digest
+    from consilience.store import View
 
 STANDARD_INPUT = "standard input"
 
@@ -52,15 +56,16 @@ def check(invocation: Invocation, inputs: Sequence[str], snapshot: str | None) -
     except ConsilienceError as error:
         raise UsageError(f"--snapshot: {error.message}", hint=error.hint) from None
     invocation.kept = "checking changes nothing"
-    checker = _checker(invocation)
-    with checker:
-        checked = [_one(invocation, checker, each, trusted) for each in inputs]
-        snapshots = checker.snapshots()
-    if trusted is not None and not any(each.proof for each in checked):
+    read = [_read_one(each, trusted) for each in inputs]
+    proofs = [each.proof for each in read if each.proof is not None]
+    if trusted is not None and not proofs:
         raise UsageError(
             "--snapshot is for proof files, and none was given",
             hint="csl block ID --prove --out FILE makes one",
         )
+    with _checker(invocation, proofs) as checker:
+        checked = [_judged(invocation, checker, each) for each in read]
+        snapshots = checker.snapshots()
     return invocation.emit(
         lambda: render_check.document(checked, snapshots),
         lambda terminal: render_check.lines(checked, snapshots, terminal),
@@ -68,14 +73,21 @@ def check(invocation: Invocation, inputs: Sequence[str], snapshot: str | None) -
     )
 
 
-def _checker(invocation: Invocation) -> Checker:
+def _checker(invocation: Invocation, proofs: Sequence[EvidenceReport]) -> Checker:
     """A checker that looks for the project when the first citation wants it: a proof file needs none."""
     from consilience.citations.checking import Checker
 
-    return Checker(lambda name: invocation.project().view(name))
+    def view(name: str) -> AbstractContextManager[View]:
+        return invocation.project().view(name)
+
+    names: tuple[str, ...] = ()
+    with contextlib.suppress(ConsilienceError):  # it is said where a citation needs the project
+        names = invocation.project().config.brain_names
+    return Checker(view, names=names, proofs=proofs)
 
 
-def _one(invocation: Invocation, checker: Checker, given: str, trusted: Digest | None) -> Checked:
+def _read_one(given: str, trusted: Digest | None) -> Checked:
+    """An argument, read: the citations in it, or the proof that it is, checked."""
     from consilience.citations.finding import find
     from consilience.citations.proofs import check_proof
     from consilience.cli.render_check import Checked
@@ -95,11 +107,22 @@ def _one(invocation: Invocation, checker: Checker, given: str, trusted: Digest |
             raise NotFoundError(
                 f"no citation in {name}", hint="a citation begins with csl: (docs/citations.md)"
             )
-        if any(each.citation is not None for each in found):
-            invocation.project()
-        return Checked(name=name, report=checker.judge(found, name=name))
+        return Checked(name=name, found=found)
     except ConsilienceError as error:
         return Checked(name=name, error=error)
+
+
+def _judged(invocation: Invocation, checker: Checker, read: Checked) -> Checked:
+    from consilience.cli.render_check import Checked
+
+    if read.found is None:
+        return read
+    try:
+        if any(each.citation is not None and not checker.proves(each.citation) for each in read.found):
+            invocation.project()
+        return Checked(name=read.name, report=checker.judge(read.found, name=read.name))
+    except ConsilienceError as error:
+        return Checked(name=read.name, error=error)
 
 
 def _is_text(given: str) -> bool:
