@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,10 +27,14 @@ if TYPE_CHECKING:
     from consilience.retain.execute import Retention
     from consilience.retain.policy import Policy
     from consilience.retain.report import Plan, Retained
+    from consilience.sql.engine import Asked, Source
+    from consilience.sql.result import SqlExplanation, SqlResult
     from consilience.store import View
     from consilience.store.prune import Keep, PrunePlan
+    from consilience.store.values import SnapshotInfo
     from consilience.store.verify import VerifyReport
     from consilience.trace import TraceReport
+    from consilience.verification import RepairReport
 
 Clock = Callable[[], datetime]
 Waiting = Callable[[float], None]
@@ -146,6 +151,50 @@ class Brain:
 
         with self.reader(at) as reader:
             return explain(reader, query, analyze=analyze)
+
+    def sql(
+        self,
+        query: str,
+        *,
+        at: Digest | None = None,
+        asked: Asked | None = None,
+        declared: Sequence[str] = (),
+    ) -> SqlResult:
+        """Answer one SELECT over every block, exactly. `asked` holds the limits and choices, `query` replaces its text;
+        `declared` are all brains of the project, for what is said of another one.
+
+        Raises QueryError for what is refused or goes over a limit, MissingExtraError without the extra `sql`.
+        """
+        from consilience.sql.engine import question, run
+
+        return run(
+            [lambda: self.tables(at)], (self.name,), question(query, asked), compound=False, declared=declared
+        )
+
+    def explain_sql(
+        self,
+        query: str,
+        *,
+        at: Digest | None = None,
+        asked: Asked | None = None,
+        declared: Sequence[str] = (),
+    ) -> SqlExplanation:
+        """What the query would read, and the engine's plan. As `sql`."""
+        from consilience.sql.engine import explain, question
+
+        return explain(
+            [lambda: self.tables(at)], (self.name,), question(query, asked), compound=False, declared=declared
+        )
+
+    def tables(self, at: Digest | None = None) -> Source:
+        """What SQL reads of this brain, at its head or at a snapshot."""
+        from consilience.sql.engine import Source
+
+        def head() -> SnapshotInfo | None:
+            with self._store.view() as view:
+                return view.snapshot
+
+        return Source(name=self.name, derived=self._derived.folder, reader=lambda: self.reader(at), head=head)
 
     # --- history ------------------------------------------------------------------------------------------------
 
@@ -437,11 +486,26 @@ class Brain:
     # --- looking ------------------------------------------------------------------------------------------------
 
     def verify(self, *, progress: Progress = NO_PROGRESS, at: Digest | None = None) -> VerifyReport:
-        """Recompute everything: every id, membership, root, snapshot, original and ledger row. Reports, never raises
-        on what it finds. `at` names a snapshot whose roots are recomputed beside the head's."""
-        from consilience.store.verify import verify
+        """Recompute everything: every id, membership, root, snapshot, original, ledger row and derived file. Reports,
+        never raises on what it finds. `at` names a snapshot whose roots are recomputed beside the head's."""
+        from consilience.verification import verify_brain
 
-        return verify(self.path, progress=progress, at=at)
+        return verify_brain(self.path, progress, at=at)
+
+    def repair(self, *, progress: Progress = NO_PROGRESS, waiting: Waiting | None = None) -> RepairReport:
+        """Write anew what follows from the rest: derived files, the ledger, SQLite's indexes. Then verify again, open
+        again, and ask a question. Blocks and originals follow from nothing. Raises BusyError, StorageError."""
+        from consilience.verification import Handles, repair
+
+        def ask_anew(query: Query) -> Bundle:
+            spec, cache = self._derived.spec, self._derived.cache_dir
+            with Brain.open(self.path, name=self.name, embedder=spec, cache_dir=cache) as again:
+                return again.search(query)
+
+        with self._lock:
+            catch_up = partial(self._derived.catch_up, self._store, self.name, embed=True, rebuild=False)
+            handles = Handles(self._derived.close, catch_up, ask_anew)
+            return repair(self.path, handles, progress, waiting=waiting)
 
     def block(self, id_or_prefix: str, *, at: Digest | None = None) -> BlockReport:
         """One block with its provenance, as known at a snapshot. BlockNotFoundError for none, or one that is no member

@@ -23,6 +23,7 @@ from consilience.plan.reader import Reader
 from consilience.progress import NO_PROGRESS, Progress
 from consilience.protocol import Digest, format_digest, parse_digest
 from consilience.store import Store, View
+from consilience.store.proofs import keep_trees
 
 if TYPE_CHECKING:
     from consilience.index.facet_writer import FacetWriter
@@ -75,7 +76,7 @@ class Derived:
     def __init__(self, folder: Path, spec: EmbedderSpec, cache_dir: Path | None) -> None:
         self.folder = folder
         self.spec = spec
-        self._cache_dir = cache_dir or folder / "models"
+        self.cache_dir = cache_dir or folder / "models"
         self._lock = threading.Lock()
         self._lexical: LexicalIndex | None = None
         self._facets: FacetIndex | None = None
@@ -97,7 +98,9 @@ class Derived:
         caught up later may be of a later snapshot than the view's."""
         try:
             data = (self.folder / MADE_FROM).read_bytes()
-            return None if seal_holds(data) is False else parse_digest(msgspec.json.decode(data, type=MadeFrom).snapshot)
+            if seal_holds(data) is False:
+                return None
+            return parse_digest(msgspec.json.decode(data, type=MadeFrom).snapshot)
         except (OSError, msgspec.DecodeError, ConsilienceError):
             return None
 
@@ -178,7 +181,7 @@ class Derived:
         if why:
             return None, why
         try:
-            self._embedder = shared_embedder(self.spec, cache_dir=self._cache_dir, warn=self._warned.append)
+            self._embedder = shared_embedder(self.spec, cache_dir=self.cache_dir, warn=self._warned.append)
         except ConsilienceError as error:
             return None, f"lexical only: {error.message}"
         return self._embedder, ""
@@ -205,6 +208,8 @@ class Derived:
             if rebuild:
                 self._forget()
             self._claim(store)
+            with store.view() as view:
+                keep_trees(view, self.folder.parent)
             done.indexed = self._index_words(store, progress, notes)
             if embed:
                 self._embed(store, progress, notes, done)

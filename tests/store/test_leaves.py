@@ -106,7 +106,7 @@ def test_damaged_leaves_are_not_used(folder: Path) -> None:
     data = path.read_bytes()
     for at in [*range(60), *range(60, len(data), 37)]:
         path.write_bytes(data[:at] + bytes([data[at] ^ 0x10]) + data[at + 1 :])
-        assert Leaves.load(folder, reference) is None and not sound_tree(folder, reference), at
+        assert Leaves.load(folder, reference) is None and not sound_tree(path), at
     for length in (0, 7, 51, 52, 53, len(data) - 1):
         path.write_bytes(data[:length])
         assert Leaves.load(folder, reference) is None

@@ -24,6 +24,7 @@ Keep:
 Ask:
   search    Search one brain
   explain   Show why a brain answers as it does
+  sql       Ask one brain in SQL
   compound  Ask several brains one question
 
 Check:
@@ -674,6 +675,51 @@ Examples:
   csl explain how are features deprecated
   csl explain 'exam dates' --analyze
 """,
+    "sql": """\
+Usage: csl sql [OPTIONS] [SELECT...]
+
+  Ask one brain one SELECT, answered exactly over every block. --schema lists
+  the tables.
+
+  Read only: joins, WITH, UNION and windows are fine. Without ORDER BY the
+  order is stable.
+
+Arguments:
+  [SELECT...]  The query; - reads it from standard input.
+
+Options:
+  --file FILE                 Read the query from a file.
+  --schema                    List the tables and their columns, and ask
+                              nothing.
+  --explain                   Show what would be read, and the engine's plan.
+  -n, --limit INTEGER RANGE   Most rows.  [default: 1000; 1<=x<=10000000]
+  --include-superseded        Also what was replaced or demoted.
+  --verify                    Prove every id in the rows into its root.
+  --format [table|json|jsonl|csv|parquet|arrow]
+                              How to print.  [default: table]
+  --out FILE                  Write the rows to a file instead of standard
+                              output.
+  --timeout FLOAT RANGE       Most seconds.  [default: 30.0; 0.01<=x<=86400]
+  --memory INTEGER RANGE      Most MiB of memory.  [default: 1024;
+                              16<=x<=1000000]
+  --at SNAPSHOT               As it was at a snapshot: head~N, or the first
+                              digits of one that `csl history` lists.
+  -h, --help                  Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Examples:
+  csl sql 'SELECT kind, count(*) FROM semantic GROUP BY kind'
+  csl sql "SELECT label FROM semantic WHERE about(id, 'garbage collection', 0.85)"
+  csl sql --schema
+  csl sql --file report.sql --format csv --out report.csv
+""",
     "compound": """\
 Usage: csl compound [OPTIONS] COMMAND [ARGS]...
 
@@ -683,6 +729,7 @@ Usage: csl compound [OPTIONS] COMMAND [ARGS]...
 Commands:
   search   Search several brains, grouped or fused
   explain  Show why each brain answers as it does
+  sql      Ask several brains in SQL
 
 Options:
   -h, --help  Show this message and exit.
@@ -787,6 +834,52 @@ Global options:
 
 Examples:
   csl compound explain --all how are features deprecated
+""",
+    "compound sql": """\
+Usage: csl compound sql [OPTIONS] [SELECT...]
+
+  Ask several brains one SELECT. A bare table spans them all and has a column
+  `brain`.
+
+  A table of one of them is called by its name: python.semantic; "with-a-
+  dash".semantic.
+
+Arguments:
+  [SELECT...]  The query; - reads it from standard input.
+
+Options:
+  --file FILE                 Read the query from a file.
+  --schema                    List the tables and their columns, and ask
+                              nothing.
+  --explain                   Show what would be read, and the engine's plan.
+  -n, --limit INTEGER RANGE   Most rows.  [default: 1000; 1<=x<=10000000]
+  --include-superseded        Also what was replaced or demoted.
+  --verify                    Prove every id in the rows into its root.
+  --format [table|json|jsonl|csv|parquet|arrow]
+                              How to print.  [default: table]
+  --out FILE                  Write the rows to a file instead of standard
+                              output.
+  --timeout FLOAT RANGE       Most seconds.  [default: 30.0; 0.01<=x<=86400]
+  --memory INTEGER RANGE      Most MiB of memory.  [default: 1024;
+                              16<=x<=1000000]
+  --brains NAME[,NAME...]     The brains to ask, in this order; repeatable, or
+                              with commas.
+  --all                       Ask every brain that is on this machine.
+  --at BRAIN=SNAPSHOT         One brain as it was at a snapshot of its own;
+                              repeatable. The others as they are.
+  -h, --help                  Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Examples:
+  csl compound sql --all 'SELECT brain, count(*) FROM semantic GROUP BY brain'
+  csl compound sql --brains python,rust 'SELECT p.id FROM python.semantic p JOIN rust.semantic r USING (id)'
 """,
     "history": """\
 Usage: csl history [OPTIONS]
@@ -947,15 +1040,22 @@ Examples:
     "verify": """\
 Usage: csl verify [OPTIONS]
 
-  Recompute every id, membership, root, snapshot and original of a brain. Exit
-  status 5 if one differs.
+  Recompute every id, membership, root, snapshot and original of a brain, and
+  check every file that is derived from them. Exit status 5 if one differs.
+
+  With --repair, what is derived is rebuilt where it is damaged, and the
+  ledger and the indexes of the database are written anew; then everything is
+  verified again, and the brain is opened again and asked a question. Blocks
+  and originals follow from nothing else: their problems say what to do.
 
   With --at, the roots of that snapshot too, from the blocks that were its
-  members.
+  members. With --all, a brain that fails does not stop the others.
 
 Options:
   --at SNAPSHOT  As it was at a snapshot: head~N, or the first digits of one
                  that `csl history` lists.
+  --all          Every brain of the project that is here.
+  --repair       Write anew what follows from the rest.
   -h, --help     Show this message and exit.
 
 Global options:
@@ -968,6 +1068,8 @@ Global options:
 
 Examples:
   csl verify --brain algebra
+  csl verify --brain algebra --repair
+  csl verify --all
   csl verify --brain algebra --at head~3
 """,
     "--version": """\

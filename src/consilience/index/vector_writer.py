@@ -215,7 +215,10 @@ class VectorWriter:
         return int(gone.sum())
 
     def salvage(self) -> int:
-        """Remove the rows whose checksums do not hold, or that have none. Returns how many there were."""
+        """Remove the rows whose checksums do not hold; all stay where an older version wrote none. Returns how many
+        there were."""
+        if not self._meta.sums:
+            return 0
         rows = np.arange(self._meta.count, dtype=np.int64)
         sound = rows[~np.isin(rows // SUM_ROWS, damaged_blocks(self._rows))]
         self._keep(sound)

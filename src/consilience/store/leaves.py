@@ -136,10 +136,21 @@ def _upper_sizes(count: int) -> list[int]:
     return sizes
 
 
-def sound_tree(folder: Path, expected: ModuleRef) -> bool:
-    """Whether the tree kept for a module at the root named is whole, by its checksum. True where none is kept."""
-    path = tree_file(folder, expected.memory_type, expected.root)
-    return not path.exists() or _read(path, expected) is not None
+def sound_tree(path: Path) -> bool:
+    """Whether a kept tree is whole, by its checksum, and bears the name of its root."""
+    with contextlib.suppress(OSError, struct.error):
+        data = path.read_bytes()
+        magic, root, count, flags, checksum = _HEADER.unpack_from(data)
+        named = path.name.endswith(f"-{root.hex()[:16]}.bin")
+        fits = magic == _MAGIC and named and flags in (0, 1) and len(data) == _places(count, flags)[2]
+        return fits and _sum(data, root, count, flags) == checksum
+    return False
+
+
+def _sum(data: bytes, root: bytes, count: int, flags: int) -> int:
+    """The checksum of a file: over its header without it, and all that follows."""
+    header = _HEADER.pack(_MAGIC, root, count, flags, 0)
+    return zlib.crc32(memoryview(data)[_HEADER.size :], zlib.crc32(header))
 
 
 def _read(path: Path, expected: ModuleRef) -> tuple[memoryview, int] | None:
@@ -149,7 +160,7 @@ def _read(path: Path, expected: ModuleRef) -> tuple[memoryview, int] | None:
         magic, root, count, flags, checksum = _HEADER.unpack_from(data)
         fits = magic == _MAGIC and root == expected.root and count == expected.block_count and flags in (0, 1)
         body = memoryview(data)[_HEADER.size :]
-        if fits and len(data) == _places(count, flags)[2] and zlib.crc32(body) == checksum:
+        if fits and len(data) == _places(count, flags)[2] and _sum(data, root, count, flags) == checksum:
             return body, flags
     return None
 
@@ -257,7 +268,9 @@ class Leaves:
         assert self._upper is not None
         hashes = self._hashes if len(self) >= WORTH_KEEPING else b""
         body = self._ids + hashes + self._upper
-        header = _HEADER.pack(_MAGIC, root, len(self), 1 if hashes else 0, zlib.crc32(body))
+        flags = 1 if hashes else 0
+        checksum = zlib.crc32(body, zlib.crc32(_HEADER.pack(_MAGIC, root, len(self), flags, 0)))
+        header = _HEADER.pack(_MAGIC, root, len(self), flags, checksum)
         target = tree_file(folder, self.memory_type, root)
         temporary = target.with_suffix(f".{os.getpid()}.tmp")
         try:

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from consilience.errors import ValidationError
 from consilience.protocol import Digest, MemoryType, Proof, verify_inclusion
-from consilience.store.leaves import Leaves, Tree
+from consilience.store.leaves import Leaves, Tree, tree_file
 from consilience.store.values import ModuleState
 
 if TYPE_CHECKING:
     from consilience.store.connection import Connection
     from consilience.store.reads import BlockReads
 
-__all__ = ["FOLDER", "Trees", "prove"]
+__all__ = ["FOLDER", "Trees", "keep_trees", "prove"]
 
 FOLDER = Path("derived") / "merkle"
 
@@ -66,6 +66,23 @@ def _computed(ids: Sequence[bytes], state: ModuleState) -> Tree | None:
     except (ValidationError, TypeError):
         return None
     return leaves.tree() if leaves.reference().root == state.root else None
+
+
+def keep_trees(reads: BlockReads, path: Path) -> int:
+    """Write the trees of the searched modules at this snapshot that are not kept; how many."""
+    folder, written = path / FOLDER, 0
+    for state in reads.modules():
+        module = state.memory_type
+        if module is MemoryType.PROVENANCE or tree_file(folder, module, state.root).exists():
+            continue
+        try:
+            leaves = Leaves.of(module, reads.sorted_ids(module))
+        except (ValidationError, TypeError):
+            continue
+        if leaves.reference().root == state.root:
+            leaves.save(folder, state.root)
+            written += 1
+    return written
 
 
 def prove(

@@ -51,19 +51,22 @@ CONTENT_ROWS = 64
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that is wrong. `what`: file, database, schema, snapshot, ordinals, block, membership, ledger, module
-    or content."""
+    or content; or a part of what is derived, whose `file` is named."""
 
     what: str
     detail: str
     module: MemoryType | None = None
     block_id: str | None = None
+    file: str | None = None
+    derived: bool = False
 
     @property
     def remedy(self) -> str:
         """What to do about it."""
-        return _REMEDIES.get(self.what, _RESTORE)
+        return _REBUILD if self.derived else _REMEDIES.get(self.what, _RESTORE)
 
 
+_REBUILD = "`verify --repair` rebuilds it; until then questions may miss what is there"
 _RESTORE = "restore the brain from a copy, or `import` an export of it"
 _REMEDIES = {
     "block": f"ingest the original again, which writes its passages anew; or {_RESTORE}",
@@ -82,6 +85,7 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     snapshots: int = 0
     modules: int = 0
     contents: int = 0
+    derived_files: int = 0
 
 
 class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,7 +93,7 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
 
     `orphans`: files under content/ that nothing names, left by a commit that did not happen; harmless. `truncated`: the
     parent of the oldest snapshot here, which was pruned or never came along; its chain ends there, which is no
-    damage.
+    damage. `unsummed`: parts of what is derived that were checked without checksums.
     """
 
     checked: Checked
@@ -97,6 +101,7 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
     more: int = 0
     orphans: tuple[str, ...] = ()
     truncated: str | None = None
+    unsummed: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from consilience.store.schema import APPLICATION_ID, FORMAT
 
-__all__ = ["HEADER_WITHOUT_MEANING", "file_problems"]
+__all__ = ["HEADER_WITHOUT_MEANING", "file_problems", "log_problems"]
 
 PAGE: Final = 4096
 HEADER_WITHOUT_MEANING: Final = (range(40, 44), range(96, 100))
@@ -46,6 +46,15 @@ TRIES: Final = 3
 """How often a finding has to come again: a writer may be at work while the files are read."""
 
 
+def log_problems(database: Path) -> list[str]:
+    """What is wrong with the log of any SQLite database."""
+    log = database.with_name(database.name + "-wal")
+    with contextlib.suppress(OSError):
+        if log.stat().st_size > 0:
+            return _log_problems(log, _read_index(database))
+    return []
+
+
 def file_problems(database: Path) -> list[str]:
     """What is wrong with the header of brain.db, its size, and its log. To be asked before SQLite opens the file,
     which makes the log's index anew. Files that cannot be read are left to SQLite."""
@@ -54,10 +63,8 @@ def file_problems(database: Path) -> list[str]:
         found = []
         with contextlib.suppress(OSError):
             log = database.with_name(database.name + "-wal")
-            has_log = log.exists() and log.stat().st_size > 0
-            found += _header_problems(database, alone=not has_log)
-            if has_log:
-                found += _log_problems(log, _read_index(database))
+            found += _header_problems(database, alone=not log.exists() or log.stat().st_size == 0)
+            found += log_problems(database)
         if not found:
             break
     return found
