@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -25,6 +25,8 @@ _BEGINS_A_PART = re.compile(r"\s*(?:[-*+] |\d{1,9}[.)] |\||#{1,6} |```|~~~)| {0,
 _ATTRIBUTION = re.compile(r"[\s*_]*(?:[—–―]|--)")
 _JOINING = re.compile(r"(?>\[[^\]\n]{0,80}\]\(|[\W\d_])*+")
 """What stands between citations that follow each other: signs, digits, the beginnings of links."""
+_KEY = re.compile(r'\s*:\s*[\[{]?\s*"')
+"""What stands between the name of a member and the citation that it holds, in JSON inside of prose."""
 _WORD = re.compile(r"[^\W_]")
 _MARKS = re.compile('["„“”«»‹›「」『』]')
 _PAIRS = {"«": "»", "»": "«", "‹": "›", "›": "‹", "「": "」", "『": "』"}
@@ -53,20 +55,44 @@ def beside(text: str, citations: Sequence[Span]) -> list[str | None]:
         return []
     parts = _parts(text)
     starts = [part.start for part in parts]
+    inside: dict[int, list[Span]] = defaultdict(list)
+    for span in citations:
+        inside[max(bisect_right(starts, span[0]) - 1, 0)].append(span)
     found: list[str | None] = []
-    at = 0
-    while at < len(citations):
-        index = bisect_right(starts, citations[at][0]) - 1
-        last = at
-        while last < len(citations) and citations[last][0] < parts[index].end:
-            last += 1
-        last = max(last, at + 1)
-        above = parts[index - 1] if index and parts[index].below and parts[index - 1].quoted else None
-        if above is not None and at and citations[at - 1][1] > above.start:
-            above = None
-        found += _in_part(text, parts[index], above, citations[at:last])
-        at = last
+    for index, spans in inside.items():
+        quotations = _in_part(text, parts[index], spans)
+        if quotations[0] is None and _claims_above(text, parts, index, inside):
+            quotations[0] = _whole(text[parts[index - 1].start : parts[index - 1].end])
+        if quotations[-1] is None and _claims_below(text, parts, index, inside):
+            quotations[-1] = _whole(text[parts[index + 1].start : parts[index + 1].end])
+        found += _shared(text, spans, quotations)
     return found
+
+
+def _claims_above(
+    text: str, parts: Sequence[_Part], index: int, inside: Mapping[int, Sequence[Span]]
+) -> bool:
+    """Whether the first citation of a paragraph stands on its first line, directly below a block quotation that
+    has no citation in it."""
+    part = parts[index]
+    if part.quoted or not index or not part.below or not parts[index - 1].quoted or index - 1 in inside:
+        return False
+    return index in inside and "\n" not in text[part.start : inside[index][0][0]]
+
+
+def _claims_below(
+    text: str, parts: Sequence[_Part], index: int, inside: Mapping[int, Sequence[Span]]
+) -> bool:
+    """Whether a paragraph ends with a citation and a block quotation without one follows directly, which no
+    citation below it claims."""
+    if index + 1 == len(parts) or parts[index].quoted or index + 1 in inside:
+        return False
+    following = parts[index + 1]
+    if not (following.quoted and following.below):
+        return False
+    if index + 2 < len(parts) and _claims_above(text, parts, index + 2, inside):
+        return False
+    return _JOINING.fullmatch(text, inside[index][-1][1], parts[index].end) is not None
 
 
 def _parts(text: str) -> list[_Part]:
@@ -95,23 +121,39 @@ def _parts(text: str) -> list[_Part]:
     return parts
 
 
-def _in_part(text: str, part: _Part, above: _Part | None, citations: Sequence[Span]) -> list[str | None]:
+def _in_part(text: str, part: _Part, citations: Sequence[Span]) -> list[str | None]:
+    """The quotation before each citation of a part, else the one directly after it."""
     spans = _marked(text, part, citations)
     ends = [span[1] for span in spans]
     found: list[str | None] = []
+    taken: set[Span] = set()
     before = part.start
-    for at, (start, end) in enumerate(citations):
-        nearest = _nearest(spans, ends, before, start)
-        quotation = text[slice(*nearest)][1:-1] if nearest else None
+    for start, end in citations:
+        nearest = _nearest(text, spans, ends, before, start)
         if part.quoted:
-            quotation = _of_block(text, before, start, nearest)
-        elif quotation is None and at == 0 and above is not None and "\n" not in text[part.start : start]:
-            quotation = _whole(text[above.start : above.end])
-        if quotation is None and at and _JOINING.fullmatch(text, before, start):
-            quotation = found[-1]
-        found.append(quotation)
+            found.append(_of_block(text, before, start, nearest))
+        else:
+            found.append(text[slice(*nearest)][1:-1] if nearest else None)
+            taken |= {nearest} if nearest else set()
         before = end
+    if not part.quoted:
+        by_start = sorted(spans, key=lambda span: (span[0], -span[1]))
+        first = [span[0] for span in by_start]
+        for at, (_, end) in enumerate(citations):
+            index = bisect_left(first, end)
+            if found[at] is None and index < len(by_start) and by_start[index] not in taken:
+                start, stop = by_start[index]
+                if _JOINING.fullmatch(text, end, start):
+                    found[at] = text[start + 1 : stop - 1]
     return found
+
+
+def _shared(text: str, citations: Sequence[Span], quotations: list[str | None]) -> list[str | None]:
+    """Citations that follow each other with nothing between them share the quotation of the first."""
+    for at in range(1, len(citations)):
+        if quotations[at] is None and _JOINING.fullmatch(text, citations[at - 1][1], citations[at][0]):
+            quotations[at] = quotations[at - 1]
+    return quotations
 
 
 def _marked(text: str, part: _Part, citations: Sequence[Span]) -> list[Span]:
@@ -156,8 +198,11 @@ def _role(
     return sign, False
 
 
-def _nearest(spans: Sequence[Span], ends: Sequence[int], after: int, before: int) -> Span | None:
+def _nearest(text: str, spans: Sequence[Span], ends: Sequence[int], after: int, before: int) -> Span | None:
+    """The last quotation between two places, of nested ones the outer; names of members in JSON are none."""
     index = bisect_right(ends, before) - 1
+    while index >= 0 and spans[index][0] >= after and _KEY.fullmatch(text, ends[index], before):
+        index -= 1
     if index < 0 or spans[index][0] < after:
         return None
     end = ends[index]
