@@ -182,7 +182,7 @@ def tail_entries(work: Working) -> list[Entry]:
     covered = index.watermark if index is not None else 0
     if work.filtered and work.reader.facets is not None:
         covered = min(covered, work.reader.facets.watermark)  # what they do not know they cannot admit
-    work.tail = _lost_entries(work, covered) if index is not None and work.past else []
+    work.tail = _lost_entries(work, covered) if index is not None else []
     if covered >= view.max_n:
         return work.tail
     for seen, entry in enumerate(entries_after(view, covered, broken=work.broken), 1):
@@ -198,19 +198,16 @@ def tail_entries(work: Working) -> list[Entry]:
 
 
 def _lost_entries(work: Working, covered: int) -> list[Entry]:
-    """Eligible entries of blocks that were members at this older snapshot and that no index has any more."""
+    """Eligible entries of members that the lexical index was made without, or has given up: blocks that left after this
+    snapshot, or came back."""
     view, index = work.reader.view, work.reader.lexical
-    gone = [n for n in view.gone_since(work.modules) if n <= covered]
-    held = index.held(gone) if index is not None and gone else set()
-    lost = [n for n in gone if n not in held]
+    moved = [n for n in view.unsteady(work.modules) if n <= covered]
+    held = index.held(moved) if index is not None and moved else set()
+    lost = [n for n in moved if n not in held]
     if len(lost) > TAIL_AT_MOST:
-        work.warnings.append(
-            f"{len(lost):,} blocks left the brain after this snapshot, {TAIL_AT_MOST:,} of them were read"
-        )
-    elif lost and work.reader.vectors is not None:
-        work.warnings.append(
-            f"{len(lost):,} blocks left the brain after this snapshot: found by their words only"
-        )
+        work.warnings.append(f"{len(lost):,} blocks are in no index, {TAIL_AT_MOST:,} of them were read")
+    elif lost and work.reader.vectors is not None and work.past:
+        work.warnings.append(f"{len(lost):,} blocks are in no index any more: found by their words only")
     work.unindexed.update(lost)
     entries = list(entries_of(view, lost[:TAIL_AT_MOST]))
     work.entries.update((e.n, e) for e in entries)
@@ -254,7 +251,7 @@ def _scan(work: Working, k: int) -> Hits:
         return _after(work, hits) if work.filtered else hits
     scorer = work.scorer()
     view = work.reader.view
-    if work.eligible is not None:
+    if work.eligible is not None and work.filtered:
         entries = [*entries_of(view, list(work.eligible), work.reader.facets), *tail_entries(work)]
     else:
         entries = [e for e in entries_after(view, 0, broken=work.broken) if _passes(work, e)]

@@ -17,6 +17,7 @@ from consilience.errors import (
     CorruptStoreError,
     IntegrityError,
     NotFoundError,
+    StorageError,
 )
 from consilience.protocol import Actor, Digest, MemoryType, Proof, format_digest, sha256
 from consilience.protocol import snapshot as snapshots
@@ -207,15 +208,14 @@ class BlockReads:
         gone = {row[0] for row in self._db.rows(sql, (self._seq, self._seq))}
         return gone - self.members(gone)
 
-    def gone_since(self, memory_types: Collection[MemoryType]) -> list[int]:
-        """Members at this snapshot that have left it since, ascending, whether they came back or not."""
-        if self._at_head:
-            return []
-        sql = "SELECT n FROM blocks WHERE departed > ? UNION SELECT n FROM earlier WHERE departed > ?"
-        gone = [row[0] for row in self._db.rows(sql, (self._seq, self._seq))]
+    def unsteady(self, memory_types: Collection[MemoryType]) -> list[int]:
+        """Members at this snapshot that left it since, or had left before and come back, ascending: those that an index
+        may have been made without."""
+        sql = "SELECT n FROM blocks WHERE departed > ? UNION SELECT n FROM earlier"
+        moved = [row[0] for row in self._db.rows(sql, (self._seq,))]
         codes = ",".join(str(CODE[m]) for m in memory_types)
         of_these = f"SELECT n FROM blocks b WHERE n IN ({{}}) AND type IN ({codes}) AND {self._member('b')}"
-        return sorted(self._select(of_these, gone))
+        return sorted(self._select(of_these, moved)) if codes else []
 
     def _select(self, sql: str, ns: Iterable[int]) -> set[int]:
         found: set[int] = set()
@@ -275,6 +275,14 @@ class BlockReads:
         with contextlib.suppress(OSError):
             return not apart or file_for(self._db.path.with_name(CONTENT), digest, enc).is_file()
         return False
+
+    def holds_content(self, digest: Digest) -> bool:
+        """Whether the original bytes of this digest are here and sound; reads and hashes them."""
+        try:
+            self.content(digest)
+        except (NotFoundError, IntegrityError, StorageError):
+            return False
+        return True
 
     def content(self, digest: Digest) -> bytes:
         """The original bytes of a digest, hashed on the way out.
