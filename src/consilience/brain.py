@@ -152,39 +152,22 @@ class Brain:
         with self.reader(at) as reader:
             return explain(reader, query, analyze=analyze)
 
-    def sql(
-        self,
-        query: str,
-        *,
-        at: Digest | None = None,
-        asked: Asked | None = None,
-        declared: Sequence[str] = (),
-    ) -> SqlResult:
-        """Answer one SELECT over every block, exactly. `asked` holds the limits and choices, `query` replaces its text;
-        `declared` are all brains of the project, for what is said of another one.
+    def sql(self, query: str, *, at: Digest | None = None, asked: Asked | None = None) -> SqlResult:
+        """Answer one SELECT over every block, exactly. `asked` holds the limits and choices, `query` replaces its text.
 
         Raises QueryError for what is refused or goes over a limit, MissingExtraError without the extra `sql`.
         """
         from consilience.sql.engine import question, run
 
-        return run(
-            [lambda: self.tables(at)], (self.name,), question(query, asked), compound=False, declared=declared
-        )
+        return run([lambda: self.tables(at)], (self.name,), question(query, asked), compound=False)
 
     def explain_sql(
-        self,
-        query: str,
-        *,
-        at: Digest | None = None,
-        asked: Asked | None = None,
-        declared: Sequence[str] = (),
+        self, query: str, *, at: Digest | None = None, asked: Asked | None = None
     ) -> SqlExplanation:
         """What the query would read, and the engine's plan. As `sql`."""
         from consilience.sql.engine import explain, question
 
-        return explain(
-            [lambda: self.tables(at)], (self.name,), question(query, asked), compound=False, declared=declared
-        )
+        return explain([lambda: self.tables(at)], (self.name,), question(query, asked), compound=False)
 
     def tables(self, at: Digest | None = None) -> Source:
         """What SQL reads of this brain, at its head or at a snapshot."""

@@ -35,7 +35,7 @@ from consilience.protocol import MemoryType
 
 if TYPE_CHECKING:
     from consilience.sql.engine import Asked, Source
-    from consilience.sql.result import SqlResult
+    from consilience.sql.result import SqlExplanation, SqlResult
 
 LEAST_DEPTH = 50
 DEPTH_PER_LIMIT = 5
@@ -170,17 +170,21 @@ class Compound:
             warnings=_warnings(explanations, failures),
         )
 
-    def sql(self, query: str, *, asked: Asked | None = None, declared: Sequence[str] = ()) -> SqlResult:
+    def sql(self, query: str, *, asked: Asked | None = None) -> SqlResult:
         """Answer one SELECT over the tables of every member (C21 to C30). `asked` holds the limits and choices, `query`
-        replaces its text; `declared` are all brains of the project, for what is said of one outside of the compound.
+        replaces its text. Raises QueryError for what is refused, UsageError for a member without tables,
+        MissingExtraError."""
+        from consilience.sql.engine import question, run
 
-        Raises QueryError for what is refused, UsageError for a member without tables, MissingExtraError.
-        """
-        from consilience.sql.engine import Asked, run
-
-        question = msgspec.structs.replace(asked or Asked(text=query), text=query)
         sources = [_tables_of(member) for member in self.members]
-        return run(sources, self.names, question, compound=True, declared=declared, skipped=self.skipped)
+        return run(sources, self.names, question(query, asked), compound=True, skipped=self.skipped)
+
+    def explain_sql(self, query: str, *, asked: Asked | None = None) -> SqlExplanation:
+        """What the query would read of each member, and the engine's plan. As `sql`."""
+        from consilience.sql.engine import explain, question
+
+        sources = [_tables_of(member) for member in self.members]
+        return explain(sources, self.names, question(query, asked), compound=True)
 
 
 def _tables_of(member: Member) -> Callable[[], Source]:

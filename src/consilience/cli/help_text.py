@@ -716,7 +716,7 @@ Global options:
 
 Examples:
   csl sql 'SELECT kind, count(*) FROM semantic GROUP BY kind'
-  csl sql "SELECT label FROM semantic WHERE about(id, 'garbage collection', 0.85)"
+  csl sql "SELECT label FROM semantic WHERE about(id, 'tides', 0.85)"
   csl sql --schema
   csl sql --file report.sql --format csv --out report.csv
 """,
@@ -878,8 +878,8 @@ Global options:
   -q, --quiet           No progress, notes or warnings.
 
 Examples:
-  csl compound sql --all 'SELECT brain, count(*) FROM semantic GROUP BY brain'
-  csl compound sql --brains python,rust 'SELECT p.id FROM python.semantic p JOIN rust.semantic r USING (id)'
+  csl compound sql --all 'SELECT brain, count(*) FROM semantic GROUP BY 1'
+  csl compound sql --all 'FROM go.blocks JOIN rust.blocks USING (id)'
 """,
     "history": """\
 Usage: csl history [OPTIONS]

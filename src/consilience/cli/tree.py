@@ -44,6 +44,7 @@ COMPOUND = Branch(
     {
         "search": Leaf(f"{_COMMANDS}.compound", "search", "Search several brains, grouped or fused"),
         "explain": Leaf(f"{_COMMANDS}.compound", "explain", "Show why each brain answers as it does"),
+        "sql": Leaf(f"{_COMMANDS}.sql", "compound_sql", "Ask several brains in SQL"),
     },
 )
 
@@ -81,6 +82,7 @@ SECTIONS: dict[str, dict[str, Leaf | Branch]] = {
     "Ask": {
         "search": Leaf(f"{_COMMANDS}.search", "search", "Search one brain"),
         "explain": Leaf(f"{_COMMANDS}.search", "explain", "Show why a brain answers as it does"),
+        "sql": Leaf(f"{_COMMANDS}.sql", "sql", "Ask one brain in SQL"),
         "compound": COMPOUND,
     },
     "Check": {

@@ -75,6 +75,15 @@ class Table(Value, frozen=True, kw_only=True):
     hidden: int = 0
     damaged: int = 0
 
+    @property
+    def made_of(self) -> str:
+        """In words, where its rows are read from."""
+        if self.base is None:
+            return "nothing: the module is not here"
+        if self.base.startswith("memory."):
+            return "memory, for this query"
+        return "a base and a delta" if self.delta is not None else "a base"
+
     def select(self, columns: Sequence[str], *, visible: bool) -> str:
         """SQL for its rows: ordinal `n` and these columns; with `visible` without the hidden ones."""
         listed = ", ".join(["n", *(f'"{column}"' for column in columns)])

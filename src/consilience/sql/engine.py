@@ -6,11 +6,14 @@ those only the modules that it reads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from consilience.errors import ConsilienceError, UsageError
 from consilience.model import Failure, Skipped, Value
@@ -21,7 +24,15 @@ from consilience.sql.guard import Guarded, checked, guard
 from consilience.sql.names import BLOCKS
 from consilience.sql.order import limit_rows, order_totally
 from consilience.sql.relations import ALL, Members
-from consilience.sql.result import Count, ResultColumn, Root, SqlResult, signature
+from consilience.sql.result import (
+    Count,
+    ResultColumn,
+    Root,
+    SqlExplanation,
+    SqlResult,
+    TableReport,
+    signature,
+)
 from consilience.sql.seal import Limits, Sealed
 from consilience.sql.values import converter, portable
 from consilience.sql.views import make_views
@@ -30,7 +41,7 @@ from consilience.store.values import SnapshotInfo
 if TYPE_CHECKING:
     from consilience.sql.about import Scores
 
-__all__ = ["LIMIT", "MOST", "Asked", "Source", "run"]
+__all__ = ["LIMIT", "MOST", "Asked", "Source", "explain", "question", "run"]
 
 LIMIT = 1_000
 MOST = 10_000_000
@@ -48,13 +59,20 @@ class Source:
 
 
 class Asked(Value, frozen=True, kw_only=True):
-    """A query and how it is to be answered. `limit` rows at most; `verify` proves every id of the rows."""
+    """A query and how it is to be answered. `limit` rows at most; `verify` proves every id of the rows; `declared`
+    are all brains of the project, for what is said of one that is not read."""
 
     text: str
     limit: int = LIMIT
     include_superseded: bool = False
     verify: bool = False
+    declared: tuple[str, ...] = ()
     limits: Limits = Limits()
+
+
+def question(text: str, asked: Asked | None) -> Asked:
+    """The query with the limits and choices of `asked`."""
+    return Asked(text=text) if asked is None else msgspec.structs.replace(asked, text=text)
 
 
 @dataclass(slots=True)
@@ -75,7 +93,6 @@ def run(
     asked: Asked,
     *,
     compound: bool,
-    declared: Sequence[str] = (),
     skipped: Sequence[Skipped] = (),
 ) -> SqlResult:
     """Answer a query over the brains `names`; each of `sources` opens the one at its place.
@@ -83,14 +100,33 @@ def run(
     Raises QueryError for what the guard refuses and what the engine cannot do within its limits, MissingExtraError.
     A brain of a compound that fails stands in `skipped` and `failures`, unless the query names it, or all fail.
     """
+    members = Members(names=tuple(names), declared=asked.declared, compound=compound)
+    with _opened(sources, members, asked) as query:
+        return query.answer(tuple(skipped))
+
+
+def explain(
+    sources: Sequence[Callable[[], Source]],
+    names: Sequence[str],
+    asked: Asked,
+    *,
+    compound: bool,
+) -> SqlExplanation:
+    """How the query would be answered; its tables are made if they are not there, and it is not run. As `run`."""
+    members = Members(names=tuple(names), declared=asked.declared, compound=compound)
+    with _opened(sources, members, asked) as query:
+        return query.explain()
+
+
+@contextlib.contextmanager
+def _opened(sources: Sequence[Callable[[], Source]], members: Members, asked: Asked) -> Iterator[_Query]:
     if not 1 <= asked.limit <= MOST:
         raise UsageError(f"the limit is {asked.limit}", hint=f"a limit is 1 to {MOST:,}")
-    members = Members(names=tuple(names), declared=tuple(declared), compound=compound)
-    with Sealed(asked.limits) as sealed, ExitStack() as stack:
+    with Sealed(asked.limits) as sealed, ExitStack() as stack, sealed.translating():
         guarded = guard(sealed.connection, asked.text, members)
         query = _Query(sealed, guarded, members, asked)
-        query.open(dict(zip(names, sources, strict=True)), stack)
-        return query.answer(tuple(skipped))
+        query.open(dict(zip(members.names, sources, strict=True)), stack)
+        yield query
 
 
 class _Query:
@@ -101,6 +137,7 @@ class _Query:
         self._opened: dict[str, Opened] = {}
         self._failures: list[Failure] = []
         self._warnings: list[str] = []
+        self._with_files: frozenset[str] = frozenset()
 
     # --- opening --------------------------------------------------------------------------------------------
 
@@ -155,7 +192,12 @@ class _Query:
 
     # --- answering ------------------------------------------------------------------------------------------
 
-    def answer(self, skipped: tuple[Skipped, ...]) -> SqlResult:
+    def prepare(self) -> tuple[str, Scores | None]:
+        """Make the views and seal; the SQL to run, and what was compared."""
+        if self._guarded.files:
+            from consilience.sql.files import load_files
+
+            self._with_files = load_files(self._sealed.connection, self._opened, self._guarded.files)
         scores = self._scores()
         make_views(
             self._sealed.connection,
@@ -169,6 +211,29 @@ class _Query:
         limit_rows(statement, self._asked.limit + 1)
         sql = checked(self._sealed.connection, statement)
         self._sealed.seal()
+        return sql, scores
+
+    def explain(self) -> SqlExplanation:
+        sql, _ = self.prepare()
+        rows = self._sealed.within(lambda connection: connection.execute(f"EXPLAIN {sql}").fetchall())
+        return SqlExplanation(
+            query=self._guarded.canonical,
+            tables=tuple(
+                TableReport(
+                    brain=opened.name,
+                    module=module.value,
+                    rows=opened.tables[module].rows,
+                    hidden=opened.tables[module].hidden,
+                    made_of=opened.tables[module].made_of,
+                )
+                for opened, module in self._read()
+            ),
+            texts=self._guarded.texts,
+            plan=tuple(line for row in rows for line in str(row[1]).rstrip().split("\n")),
+        )
+
+    def answer(self, skipped: tuple[Skipped, ...]) -> SqlResult:
+        sql, scores = self.prepare()
         columns, rows = self._run(sql)
         truncated = len(rows) > self._asked.limit
         rows = rows[: self._asked.limit]
@@ -241,6 +306,8 @@ class _Query:
         found = []
         for opened in self._opened.values():
             wanted = {*opened.tables, MemoryType.PROVENANCE} if opened.tables else set()
+            if opened.name in self._with_files:
+                wanted |= {MemoryType.CANONICAL, MemoryType.PROVENANCE}
             for state in opened.reader.view.modules():
                 if state.memory_type in wanted:
                     root = format_digest(state.root)

@@ -6,10 +6,20 @@ from typing import Any
 
 import msgspec
 
+from consilience.errors import ConsilienceError, IntegrityError
 from consilience.model import Failure, Skipped, Value
 from consilience.protocol import sha256
 
-__all__ = ["Count", "ResultColumn", "Root", "Similarity", "SqlResult", "signature"]
+__all__ = [
+    "Count",
+    "ResultColumn",
+    "Root",
+    "Similarity",
+    "SqlExplanation",
+    "SqlResult",
+    "TableReport",
+    "signature",
+]
 
 
 class ResultColumn(Value, frozen=True, kw_only=True):
@@ -87,6 +97,20 @@ class SqlResult(Value, frozen=True, kw_only=True):
     def count(self) -> int:
         return len(self.rows)
 
+    @property
+    def error(self) -> ConsilienceError | None:
+        """What is to be reported beside the rows: ids that are in no root, else the gravest failure of a brain."""
+        if self.unverified:
+            some = ", ".join(self.unverified[:3]) + (", ..." if len(self.unverified) > 3 else "")
+            return IntegrityError(
+                f"{len(self.unverified)} ids of the rows are in no root: {some}",
+                hint="`verify` says what is damaged; an id that the query made up is in no brain",
+            )
+        if not self.failures:
+            return None
+        worst = min(self.failures, key=lambda each: (not isinstance(each.error, IntegrityError), each.brain))
+        return type(worst.error)(f"{worst.brain}: {worst.error.message}", hint=worst.error.hint)
+
     def arrow(self) -> Any:
         """The rows as a pyarrow Table. MissingExtraError where pyarrow is not installed."""
         from consilience.sql.export import arrow
@@ -98,6 +122,25 @@ class SqlResult(Value, frozen=True, kw_only=True):
         from consilience.sql.export import data_frame
 
         return data_frame(self)
+
+
+class TableReport(Value, frozen=True, kw_only=True):
+    """One table that a query reads: its rows, how many are hidden, and what it is made of."""
+
+    brain: str
+    module: str
+    rows: int
+    hidden: int
+    made_of: str
+
+
+class SqlExplanation(Value, frozen=True, kw_only=True):
+    """How a query would be answered: the canonical text, the tables read, and the engine's plan, line by line."""
+
+    query: str
+    tables: tuple[TableReport, ...]
+    texts: tuple[str, ...]
+    plan: tuple[str, ...]
 
 
 def signature(query: str, brains: tuple[str, ...], *, include_superseded: bool, limit: int) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from consilience.errors import ConsilienceError, MissingExtraError, QueryError, StorageError
@@ -72,11 +72,11 @@ class Sealed:
     def __init__(self, limits: Limits | None = None, connection: DuckDBPyConnection | None = None) -> None:
         self.limits = limits or Limits()
         self.connection = connect() if connection is None else connection
+        self.connection.execute(f"SET memory_limit = '{self.limits.memory_mib}MiB'")
         self._sealed = False
 
     def seal(self) -> None:
         """Shut it. What was attached before stays readable; nothing can be attached, set or loaded any more."""
-        self.connection.execute(f"SET memory_limit = '{self.limits.memory_mib}MiB'")
         self.connection.execute(f"SET threads = {self.limits.threads}")
         for setting in _SETTINGS:
             self.connection.execute(f"SET {setting}")
@@ -119,6 +119,20 @@ class Sealed:
             answer: Answer = result
             return answer
         raise translated(result, self.limits, late=late) from result
+
+    @contextlib.contextmanager
+    def translating(self) -> Iterator[None]:
+        """Let errors of the engine out as errors of this package; an interrupt of the caller as one."""
+        import duckdb
+
+        try:
+            yield
+        except duckdb.Error as error:
+            raise translated(error, self.limits) from error
+        except RuntimeError as error:
+            if "interrupted" in str(error):
+                raise KeyboardInterrupt from error
+            raise
 
     def _wait(self, over: threading.Event) -> bool:
         """Wait for the query; whether it had to be interrupted. An interrupt of the caller interrupts it too."""

@@ -26,7 +26,7 @@ def choosing(function: Function) -> Function:
     return brains(every(function))
 
 
-def _say_what_is_ignored(invocation: Invocation) -> None:
+def say_what_is_ignored(invocation: Invocation) -> None:
     """`--brain` is for every other command (contract C2)."""
     if "brain" in invocation.options:
         output.note(invocation, "note: a compound asks --brains; --brain is not looked at")
@@ -64,7 +64,7 @@ def search(
     from consilience.envelope import outcome
 
     asked = query(options)
-    _say_what_is_ignored(invocation)
+    say_what_is_ignored(invocation)
     compound = invocation.project().compound(*brains, all=all_, at=past.by_brain(at_texts))
     result = compound.search(asked, fuse=fuse)
     told = past.of_members(invocation, at_texts, result.members)
@@ -99,7 +99,7 @@ def explain(
     from consilience.envelope import outcome
 
     asked = query(options)
-    _say_what_is_ignored(invocation)
+    say_what_is_ignored(invocation)
     compound = invocation.project().compound(*brains, all=all_, at=past.by_brain(at_texts))
     result = compound.explain(asked, analyze=analyze)
     told = past.of_members(invocation, at_texts, result.members)
