@@ -119,11 +119,11 @@ def answers_as_it_did(provider: str, derived: str, steps: Any) -> None:
         for digest, before in then.items():
             now = asked(brain, digest)
             if provider == "none":
-            assert now == before
-        with brain.store.view(digest) as view:
-            members = {format_digest(Digest(i)) for m in MemoryType for i in view.sorted_ids(m)}
-        for found, once in zip(now, before, strict=True):
-            assert once.items() <= found.items() and found.keys() <= members
+                assert now == before
+            with brain.store.view(digest) as view:
+                members = {format_digest(Digest(i)) for m in MemoryType for i in view.sorted_ids(m)}
+            for found, once in zip(now, before, strict=True):
+                assert once.items() <= found.items() and found.keys() <= members
             for query, found in zip(ASKED, now, strict=True):
                 bundle = brain.search(query, at=digest)
                 assert bundle.snapshot == format_digest(digest) and bundle.all_verified
