@@ -20,8 +20,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+import numpy as np
+
 from consilience.brain import Brain
 from consilience.embed import EmbedderSpec
+from consilience.index.vectors import VectorIndex, text_hash
 from consilience.protocol import (
     Actor,
     ActorKind,
@@ -37,7 +40,11 @@ from consilience.protocol import (
     format_digest,
     merkle,
 )
-from consilience.store import Store
+from consilience.retain.erase import finish
+from consilience.retain.execute import Retention
+from consilience.retain.plan import plan_of
+from consilience.retain.policy import Policy
+from consilience.store import Store, StoredBlock
 from consilience.store.verify import verify
 
 T = TypeVar("T")
@@ -250,6 +257,51 @@ def ledger(folder: Path, blocks: int) -> None:
     print(f"{'trace of a source, both ways':<34} {spent.cpu * 1e6:8.0f} us")
 
 
+def removal(folder: Path, blocks: int) -> None:
+    """A redaction in a brain with every index, part by part, and a drop; beside reading the database once."""
+    derived = folder / "brain" / "derived"
+    policy = Policy(canonical_drop=True, redact=True, canonical_redact=True)
+    with Brain.open(folder / "brain", name="bench", embedder=EmbedderSpec(provider="none")) as brain:
+        words, _ = timed(lambda: brain.index(embed=False))
+        vectors(derived, blocks)
+        work = Retention(brain.store, "bench", actor=ACTOR, clock=lambda: NOW)
+        ids = [b.id for b in _blocks(brain, [blocks // 2, blocks // 3, blocks // 4])]
+        floor, _ = timed(lambda: (folder / "brain" / "brain.db").read_bytes())
+        with brain.store.view() as view:
+            planned, _ = timed(lambda: plan_of(view, "bench", "redact", ids[:1], policy))
+        commit, _ = timed(lambda: work.redact(ids[:1], reason="bench", policy=policy))
+        erased, done = timed(lambda: finish(brain.store, derived))
+        assert done.done
+        show("redact: plan", planned, "read brain.db", floor)
+        show("redact: commit, plan included", commit, "read brain.db", floor)
+        show("redact: out of every file", erased, "read brain.db", floor)
+        total = Spent(commit.cpu + erased.cpu, commit.wall + erased.wall)
+        print(f"{'redact, until no file holds it':<34} {total}")
+        again, _ = timed(lambda: brain.index(embed=False))
+        show("redact: words indexed again", again, "words indexed at first", words)
+        dropped, report = timed(lambda: work.drop(ids[1:2], reason="bench", policy=policy))
+        show(f"drop, plan included, of {len(report.changed)}", dropped, "read brain.db", floor)
+        demoted, _ = timed(lambda: work.demote(ids[2:]))
+        show("demote one", demoted, "read brain.db", floor)
+
+
+def _blocks(brain: Brain, ns: list[int]) -> list[StoredBlock]:
+    with brain.store.view() as view:
+        return view.blocks(ns)
+
+
+def vectors(derived: Path, blocks: int, dims: int = 384) -> None:
+    """Vectors as a model would leave them: this many rows, without its work."""
+    chance = np.random.default_rng(5)
+    with VectorIndex.open_for_write(derived / "vectors", "bench", dims) as writer:
+        for first in range(1, blocks + 1, 10_000):
+            ns = list(range(first, min(first + 10_000, blocks + 1)))
+            rows = chance.standard_normal((len(ns), dims), np.float32)
+            rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+            writer.append(ns, [text_hash(str(n)) for n in ns], rows)
+        writer.commit(blocks)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -267,6 +319,7 @@ def main() -> None:
         ledger(folder, len(made))
         commits_of_ten(folder)
         verification(folder, blocks)
+        removal(folder, len(made))
 
 
 if __name__ == "__main__":

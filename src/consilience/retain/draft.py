@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
 
 from consilience.errors import BlockNotFoundError, PolicyError, UsageError
 from consilience.model import Locator
-from consilience.plan.entries import text_of
 from consilience.protocol import (
     Canonical,
     Derivation,
     Digest,
+    Episodic,
     MemoryType,
     Payload,
+    Procedural,
     Producer,
     ProducerKind,
     Provenance,
+    Semantic,
     content_refs,
     decode,
     format_digest,
@@ -90,17 +91,17 @@ def draft_redaction(reads: RedactionReads, targets: Sequence[int]) -> Draft:
     _cascade(reads, draft, files, keep=(MemoryType.PROVENANCE,))
     texts: dict[str, int] = {}
     for block in named:
-        payload = payload_of(block)
-        if payload is not None and not isinstance(payload, Canonical) and text_of(payload).strip():
-            texts.setdefault(text_of(payload), block.n)
-    _repeated(reads, draft, texts)
-    holders = [n for n, (why, _) in draft.goes.items() if why in ("named", "same_text")]
-    for block in reads.blocks(holders):
-        payload = payload_of(block)
-        if payload is not None and not isinstance(payload, Canonical):
-            for original in _originals(reads, block, text_of(payload)):
-                draft.goes.setdefault(original, ("original", block.n))
-    _contents(reads, draft)
+        if (words := words_of(payload_of(block))).strip():
+            texts.setdefault(words, block.n)
+    _take_originals(reads, draft, named)
+    search = _Search(
+        reads, [*map(_needle, texts if len(texts) <= TEXTS_AT_MOST else ()), *_blobs(reads, draft)]
+    )
+    _repeated(reads, draft, texts, search)
+    _take_originals(
+        reads, draft, reads.blocks([n for n, (why, _) in draft.goes.items() if why == "same_text"])
+    )
+    _contents(reads, draft, search)
     here = _with_bytes(reads, draft.goes)
     draft.goes = {n: why for n, why in draft.goes.items() if n in here}
     return draft
@@ -174,7 +175,35 @@ def _plain(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
-def _repeated(reads: RedactionReads, draft: Draft, texts: dict[str, int]) -> None:
+class _Search:
+    """Which blocks hold some bytes. Reading them all is what a redaction costs, so that it is done once, for everything
+    that is known to be asked for by then."""
+
+    def __init__(self, reads: RedactionReads, needles: Sequence[bytes]) -> None:
+        self._reads = reads
+        self._needles = set(needles)
+        self._found = reads.holding(list(needles), MemoryType.CANONICAL, *KNOWLEDGE)
+
+    def blocks(self, needles: Collection[bytes]) -> list[StoredBlock]:
+        """Blocks that may hold one of the needles, ascending."""
+        if self._needles.issuperset(needles):
+            return self._reads.blocks(self._found)
+        return self._reads.blocks(self._reads.holding(list(needles), MemoryType.CANONICAL, *KNOWLEDGE))
+
+
+def _needle(text: str) -> bytes:
+    """A text as it stands inside of an envelope."""
+    return msgspec.json.encode(text)[1:-1]
+
+
+def _take_originals(reads: RedactionReads, draft: Draft, blocks: Iterable[StoredBlock]) -> None:
+    for block in blocks:
+        if words := words_of(payload_of(block)):
+            for original in _originals(reads, block, words):
+                draft.goes.setdefault(original, ("original", block.n))
+
+
+def _repeated(reads: RedactionReads, draft: Draft, texts: dict[str, int], search: _Search) -> None:
     """Blocks with the very same text and records whose place repeats it go along; blocks that hold it as a part are
     noted."""
     if not texts:
@@ -182,50 +211,59 @@ def _repeated(reads: RedactionReads, draft: Draft, texts: dict[str, int]) -> Non
     if len(texts) > TEXTS_AT_MOST:
         draft.searched = False
         return
-    needles = {msgspec.json.encode(text)[1:-1]: (text, n) for text, n in texts.items()}
-    pattern = re.compile(b"|".join(re.escape(needle) for needle in needles))
-    for block in reads.readable(*KNOWLEDGE):
-        if block.n in draft.goes or block.data is None or not pattern.search(block.data):
+    parts = {needle: n for text, n in texts.items() if len(needle := _needle(text)) >= LEAST_PART}
+    for block in search.blocks([_needle(text) for text in texts]):
+        if block.n in draft.goes or block.memory_type is MemoryType.CANONICAL or block.data is None:
             continue
-        payload = payload_of(block)
-        same = texts.get(text_of(payload)) if payload is not None else None
+        same = texts.get(words_of(payload_of(block)))
         if same is not None:
             draft.goes[block.n] = ("same_text", same)
-        elif any(needle in block.data for needle, (text, _) in needles.items() if len(text) >= LEAST_PART):
+        elif any(part in block.data for part in parts):
             draft.elsewhere.append(block.n)
+    first = min(texts.values())
+    draft.goes.update((n, ("names_it", first)) for n in reads.records_naming(_naming(texts)))
+
+
+def _naming(texts: Collection[str]) -> Callable[[str], bool]:
+    """Whether a locator has one of the texts as a heading, or a long one as a part of a heading."""
+    escaped = [text.replace("\\", "\\\\").replace(">", "\\>") for text in texts]
 
     def names(locator: str) -> bool:
+        if not any(text in locator for text in escaped):
+            return False
         headings = Locator.parse(locator).headings
         return any(h == t or (len(t) >= LEAST_PART and t in h) for h in headings for t in texts)
 
-    first = min(texts.values())
-    draft.goes.update((n, ("names_it", first)) for n in reads.records_naming(names))
+    return names
 
 
-def _contents(reads: RedactionReads, draft: Draft) -> None:
-    """The originals of what goes, and the other canonical blocks of the same bytes; an original that some other block
-    refers to stays."""
-    going: dict[str, list[int]] = {}
+def _blobs(reads: RedactionReads, draft: Draft) -> dict[bytes, list[int]]:
+    """The digests of the originals that what goes refers to, as they stand in an envelope, with the blocks."""
+    found: dict[bytes, list[int]] = {}
     for block in reads.blocks(sorted(draft.goes)):
         payload = payload_of(block)
         for ref in content_refs(payload) if payload is not None else ():
-            going.setdefault(ref.blob, []).append(block.n)
-    if not going:
-        return
-    pattern = re.compile("|".join(going).encode())
-    kept: set[str] = set()
-    for block in reads.readable(MemoryType.CANONICAL, *KNOWLEDGE):
-        if block.n in draft.goes or block.data is None or not (match := pattern.search(block.data)):
-            continue
+            found.setdefault(ref.blob.encode(), []).append(block.n)
+    return found
+
+
+def _contents(reads: RedactionReads, draft: Draft, search: _Search) -> None:
+    """The originals of what goes, and the other canonical blocks of the same bytes; an original that some other block
+    refers to stays."""
+    going = _blobs(reads, draft)
+    kept: set[bytes] = set()
+    for block in search.blocks(going) if going else ():
         payload = payload_of(block)
-        if isinstance(payload, Canonical) and payload.blob in going:
-            draft.goes[block.n] = ("same_bytes", going[payload.blob][0])
-            going[payload.blob].append(block.n)
-        elif payload is not None:
-            kept.update(ref.blob for ref in content_refs(payload) if ref.blob == match[0].decode())
+        if block.n in draft.goes or payload is None:
+            continue
+        if isinstance(payload, Canonical) and payload.blob.encode() in going:
+            draft.goes[block.n] = ("same_bytes", going[payload.blob.encode()][0])
+            going[payload.blob.encode()].append(block.n)
+        else:
+            kept.update(going.keys() & {ref.blob.encode() for ref in content_refs(payload)})
     for blob, ns in going.items():
         if blob not in kept:
-            draft.contents[parse_digest(blob)] = sorted(reads.ids(ns).values())
+            draft.contents[parse_digest(blob.decode())] = sorted(reads.ids(ns).values())
 
 
 def _with_bytes(reads: RedactionReads, ns: Iterable[int]) -> set[int]:
@@ -235,6 +273,19 @@ def _with_bytes(reads: RedactionReads, ns: Iterable[int]) -> set[int]:
 def payload_of(block: StoredBlock) -> Payload | None:
     """What a block says; None where its bytes are gone or damaged."""
     return decode(block.data).payload if block.data is not None and block.intact else None
+
+
+def words_of(payload: Payload | None) -> str:
+    """The one text of a block that is its own; "" for an original, for a record, and where the bytes are gone."""
+    match payload:
+        case Semantic():
+            return payload.statement
+        case Episodic():
+            return payload.summary
+        case Procedural():
+            return payload.goal
+        case _:
+            return ""
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------

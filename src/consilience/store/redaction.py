@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -29,14 +29,13 @@ from consilience.protocol import (
     decode,
     format_digest,
 )
-from consilience.store.codec import ERASED, PACKED, RAW
+from consilience.store.codec import ERASED, PACKED, RAW, DecodeError
 from consilience.store.connection import CONTENT, Connection, marks, storage_error
 from consilience.store.content import file_for, sync_folder
 from consilience.store.lineage import LineageReads
 from consilience.store.packed import FragmentReads, read_forms
 from consilience.store.reads import chunks
 from consilience.store.schema import CODE
-from consilience.store.values import StoredBlock
 
 __all__ = [
     "ERASING_TABLE",
@@ -131,17 +130,27 @@ class RedactionReads(LineageReads):
         records = self._decoded_records({row[0] for row in said})
         return [(n, r) for n, (_, r) in sorted(records.items()) if isinstance(r, Removal)]
 
-    def readable(self, *memory_types: MemoryType) -> Iterator[StoredBlock]:
-        """Every block of these modules whose bytes are here, member or not, ascending."""
+    def holding(self, needles: Sequence[bytes], *memory_types: MemoryType) -> list[int]:
+        """Blocks of these modules, members or not, whose envelopes hold one of the needles, ascending. Reads them
+        all."""
+        if not needles:
+            return []
         codes = ",".join(str(CODE[m]) for m in memory_types)
         sql = (
-            "SELECT n, id, type, enc, data FROM blocks NOT INDEXED WHERE n > ? AND n <= ?"
+            "SELECT n, enc, data FROM blocks NOT INDEXED WHERE n > ? AND n <= ?"
             f" AND type IN ({codes}) AND data IS NOT NULL ORDER BY n LIMIT {_PAGE}"
         )
-        after = 0
+        found, after, unpack = [], 0, self._db.codec.unpack
         while rows := self._db.rows(sql, (after, self.max_n)):
-            yield from self._stored(rows)
+            for n, enc, data in rows:
+                with contextlib.suppress(DecodeError):
+                    whole = unpack(enc, data)
+                    for needle in needles:
+                        if needle in whole:
+                            found.append(n)
+                            break
             after = rows[-1][0]
+        return found
 
     def sources_of(self, ns: Iterable[int]) -> dict[int, set[int]]:
         """For each block what the derivation records name as what it was made from; negative: not here."""
