@@ -285,6 +285,9 @@ class Derived:
                 FacetIndex.open_for_write(self.folder / "facets.db") as facets,
                 store.view() as view,  # not before the locks are held: a redaction may have come between
             ):
+                if _lacks_returned(view, facets):
+                    lexical.clear()
+                    facets.clear()
                 after = min(lexical.watermark, facets.watermark)
                 if after >= view.max_n:
                     return 0
@@ -408,6 +411,11 @@ class _Embedding:
     _last = 0
 
     def _remaining(self, view: View) -> int:
+        back = [n for n in view.came_back() if n <= self._writer.watermark]
+        missing = sorted(set(back) - self._writer.held(back)) if back else []
+        lacking = [b.n for b in view.blocks(missing) if b.data and b.memory_type in SEARCHED_BY_DEFAULT]
+        if lacking:
+            self._writer.rewind(lacking[0] - 1)
         self._last = self._writer.watermark
         return sum(1 for _ in self._missing(view))
 
@@ -456,6 +464,15 @@ def _late_origins(view: View, facets: FacetWriter, after: int) -> None:
             for source in sources:
                 if source.origin:
                     facets.add_origin(n, source.origin)
+
+
+def _lacks_returned(view: View, facets: FacetWriter) -> bool:
+    """Whether a block has come back that the words were indexed without."""
+    from consilience.plan.entries import INDEXED
+
+    back = [n for n in view.came_back() if n <= facets.watermark]
+    missing = set(back) - facets.held(back) if back else set()
+    return any(b.data is not None and b.memory_type in INDEXED for b in view.blocks(sorted(missing)))
 
 
 def _embeddable(view: View, after: int) -> Iterator[int]:

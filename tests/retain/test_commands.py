@@ -415,3 +415,20 @@ def test_a_redacted_block_can_be_dropped(farm: Product) -> None:
     ok(retain(farm, "drop", pump, "--reason", "x", "--yes"))
     farm.verified("north")
     assert farm.csl("ingest", "notes", "--brain", "north").status == 6
+
+
+def test_what_comes_back_is_found_though_the_index_was_made_without_it(farm: Product) -> None:
+    """Dropped, then the words indexed afresh by a redaction, then taken again: its ordinal is an old one."""
+    pumps = file_of(farm, "notes/pumps.md", PUMP)
+    ok(retain(farm, "drop", pumps, "--reason", "by mistake", "--yes"))
+    farm.write("notes/other.md", "# Other\n\nA word that is to go.\n")
+    farm.ingest("notes/other.md", "--brain", "north")
+    ok(retain(farm, "redact", id_of(farm, "A word that is to go."), "--reason", "asked", "--yes"))
+    assert PUMP not in farm.texts("north", "pump")
+    farm.ingest("notes/pumps.md", "--brain", "north")
+    match = found(farm, PUMP)
+    assert (
+        match["score"] == farm.search("north", "pump pressure filter", "--limit", "1")["matches"][0]["score"]
+    )
+    status = farm.csl("status", "--brain", "north", "--json").data
+    assert "behind" not in json.dumps(status["brains"][0].get("advice", ""))

@@ -169,6 +169,12 @@ class FacetWriter:
         self._truncate = self._truncate or removed > 0
         return removed
 
+    def held(self, ns: Iterable[int]) -> set[int]:
+        """Those of the ordinals that have an entry."""
+        sql = "SELECT n FROM entry WHERE n = ?"
+        with self._writing() as connection:
+            return {row[0] for n in ns for row in connection.execute(sql, (n,))}
+
     def clear(self) -> None:
         """Empty the facets with the next `commit`, so that no byte of any entry stays; the watermark falls to 0."""
         with self._writing() as connection:

@@ -168,6 +168,11 @@ class RedactionReads(LineageReads):
         """Those of the blocks that came in from outside by themselves."""
         return {row[0] for row in self._recorded("t.block_n", "registration", "t.block_n IN ({})", ns)}
 
+    def came_back(self) -> list[int]:
+        """Members that had left some time: an index that was made meanwhile lacks them, whatever it covers."""
+        sql = f"SELECT n FROM blocks b WHERE n IN (SELECT n FROM earlier) AND {self._member('b')} ORDER BY n"
+        return [row[0] for row in self._db.rows(sql)]
+
     def successor(self, n: int) -> int | None:
         """The block that stands in place of `n` by the latest word about it; not the end of the chain."""
         return self._hidden_now([n]).get(n, (None, False))[0]
