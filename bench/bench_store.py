@@ -25,10 +25,12 @@ import numpy as np
 from consilience.brain import Brain
 from consilience.embed import EmbedderSpec
 from consilience.index.vectors import VectorIndex, text_hash
+from consilience.model import Query
 from consilience.protocol import (
     Actor,
     ActorKind,
     Block,
+    Digest,
     Kind,
     MemoryType,
     Producer,
@@ -45,6 +47,7 @@ from consilience.retain.execute import Retention
 from consilience.retain.plan import plan_of
 from consilience.retain.policy import Policy
 from consilience.store import Store, StoredBlock
+from consilience.store.prune import Keep
 from consilience.store.verify import verify
 
 T = TypeVar("T")
@@ -302,6 +305,45 @@ def vectors(derived: Path, blocks: int, dims: int = 384) -> None:
         writer.commit(blocks)
 
 
+def past(folder: Path, made: list[Block], snapshots: int = 1_000) -> None:
+    """History, differences and questions at an older snapshot: many small commits, then the rest in one."""
+    small = min(10, max(1, len(made) // (2 * snapshots)))
+    with Brain.create(folder / "past", name="past", embedder=EmbedderSpec(provider="none")) as brain:
+        for i in range(snapshots):
+            with brain.store.write(ACTOR, NOW) as writer:
+                writer.add_many(made[i * small : (i + 1) * small])
+        with brain.store.write(ACTOR, NOW) as writer:
+            writer.add_many(made[snapshots * small :])
+        brain.index(embed=False)
+        head, old = brain.snapshot("head"), brain.snapshot(f"head~{snapshots // 2}")
+        floor = least(lambda: _documents(brain, 20), 5)
+        name = "read 20 snapshots"
+        show(f"history, 20 of {snapshots + 1:,}", least(brain.history, 5), name, floor)
+        show("history, all", least(lambda: brain.history(limit=None), 3), name, floor)
+        one = least(lambda: brain.history(module=MemoryType.SEMANTIC), 3)
+        show("history of one module", one, name, floor)
+        show("diff with the head", least(lambda: brain.diff(old, head), 3), name, floor)
+        at_head = least(lambda: _opened(brain, head), 20)
+        show("open an older snapshot", least(lambda: _opened(brain, old), 20), "open the head", at_head)
+        for what, at in (("half way", old), ("just before", brain.snapshot("head~1"))):
+            asked = Query(text="bela dona miru", limit=10)
+            now = least(lambda a=asked: brain.search(a), 5)  # type: ignore[misc]
+            then = least(lambda a=asked, at=at: brain.search(a, at=at), 5)  # type: ignore[misc]
+            show(f"search at a snapshot {what}", then, "search at the head", now)
+        plan, done = timed(lambda: brain.prune(Keep(snapshots=20), actor=ACTOR, clock=lambda: NOW))
+        show(f"prune {done.plan.snapshots:,} snapshots, compact", plan, name, floor)
+
+
+def _documents(brain: Brain, count: int) -> None:
+    with brain.store.view() as view:
+        view.history(count)
+
+
+def _opened(brain: Brain, at: Digest) -> None:
+    with brain.store.view(at) as view:
+        view.modules()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -320,6 +362,7 @@ def main() -> None:
         commits_of_ten(folder)
         verification(folder, blocks)
         removal(folder, len(made))
+        past(folder, made)
 
 
 if __name__ == "__main__":

@@ -128,7 +128,7 @@ def resolve(view: View, id_or_prefix: str) -> Digest:
         raise UsageError(f"{digits!r} fits several blocks: {some}", hint="give more digits")
     if not found or found[0] not in view.ordinals(found):
         raise BlockNotFoundError(
-            f"no block {id_or_prefix} in this brain",
+            f"no block {id_or_prefix} {'in this brain' if view.is_head else 'at this snapshot'}",
             hint="`search` shows the ids of matches; --brain names another brain",
         )
     return found[0]

@@ -72,9 +72,10 @@ def pruned(brain: str, done: Pruned, terminal: Terminal) -> Iterator[str]:
     if plan.nothing:
         yield f"{name}: nothing to prune ({plan.keep}; {_snapshots(plan.of)} here)"
         return
-    yield f"{name}: {plan.snapshots:,} of {_snapshots(plan.of)} are gone ({plan.keep})"
+    verb = "is" if plan.snapshots == 1 else "are"
+    yield f"{name}: {plan.snapshots:,} of {_snapshots(plan.of)} {verb} gone ({plan.keep})"
     yield f"  the oldest is now {_named(plan)}"
-    yield from _bytes(plan, terminal, "lost their bytes", "are gone")
+    yield from _bytes(plan, terminal, "lost their bytes", "is gone" if plan.originals == 1 else "are gone")
     if plan.snapshot is not None:
         yield f"  recorded in snapshot {short(format_digest(plan.snapshot))}"
     yield f"  {size(done.freed_bytes)} given back"

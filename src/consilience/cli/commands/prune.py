@@ -53,7 +53,13 @@ def prune(invocation: Invocation, keep: int | None, keep_days: int | None, dry_r
             plan = opened.prune_plan(rule, clock=invocation.clock)
         undecided = None
         if not dry_run and not plan.nothing:
-            undecided = DecisionNeededError("nothing was removed: a prune is carried out with --yes")
+            again = "".join(
+                f" --{n} {v}" for n, v in (("keep", keep), ("keep-days", keep_days)) if v is not None
+            )
+            undecided = DecisionNeededError(
+                "nothing was removed: a prune is carried out with --yes",
+                hint=f"csl retain prune{again} --yes",
+            )
         return invocation.emit(
             lambda: render_prune.document(brain.name, plan),
             lambda terminal: render_prune.planned(brain.name, plan, terminal),
