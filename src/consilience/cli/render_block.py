@@ -37,6 +37,7 @@ def block(report: BlockReport, proof: ProofReport | None, terminal: Terminal) ->
     yield from _fact("brain", clean(report.brain), terminal)
     yield from _fact("module", report.memory_type.value, terminal)
     yield from _fact("root", report.root, terminal)
+    record = payload.pop("record", None) if report.memory_type.value == "provenance" else None
     for key, value in payload.items():
         shown = value if isinstance(value, str | int) else msgspec.json.encode(value).decode()
         yield from _fact(clean(key), clean(str(shown)), terminal)
@@ -45,6 +46,9 @@ def block(report: BlockReport, proof: ProofReport | None, terminal: Terminal) ->
         yield ""
         for line in clean(text, lines=True).expandtabs(4).split("\n"):
             yield from (f"    {piece}" for piece in _kept(line, terminal.width - 4))
+    if isinstance(record, dict):
+        yield ""
+        yield from _record(record, terminal)
     yield ""
     for source in report.sources:
         yield from _fact("from", _source(source), terminal)
@@ -54,10 +58,37 @@ def block(report: BlockReport, proof: ProofReport | None, terminal: Terminal) ->
     if len(told) > RECORDS:
         yield from _fact("", f"and {len(told) - RECORDS:,} more records", terminal)
     yield from _fact("cite", report.cite, terminal)
-    yield from both(report.up, report.down, terminal)
+    if record is None or report.derived or (report.up is not None and report.up.edges):
+        yield from both(report.up, report.down, terminal)
     if proof is not None:
         yield ""
         yield from _proof(proof, terminal)
+
+
+_FIRST = ("record_type", "block", "blocks", "supersedes", "derived_from")
+
+
+def _record(record: dict[str, Any], terminal: Terminal) -> Iterator[str]:
+    """A provenance record member by member, whatever its type: what it is about first, people by their ids."""
+    names = [name for name in _FIRST if name in record] + sorted(record.keys() - set(_FIRST))
+    width = max(map(len, names), default=0) + 2
+    for name in names:
+        shown = {"block": "about", "blocks": "about"}.get(name, name.replace("_", " "))
+        lines = wrap(clean(_member(record[name])), max(terminal.width - 4 - width, 71)) or [""]
+        for at, line in enumerate(lines):
+            yield f"    {shown if at == 0 else '':{width}}{line}"
+
+
+def _member(value: Any) -> str:
+    """A member of a record on one line: parties as `id (kind, ...)`, lists with commas."""
+    if isinstance(value, list):
+        return ", ".join(_member(each) for each in value)
+    if isinstance(value, dict) and "id" in value:
+        rest = ", ".join(str(value[name]) for name in sorted(value) if name != "id")
+        return f"{value['id']} ({rest})"
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {value[name]}" for name in sorted(value))
+    return str(value)
 
 
 def _state(report: BlockReport, terminal: Terminal) -> Iterator[str]:
