@@ -264,6 +264,8 @@ def _advice(reader: Reader, searched: int, behind: int, unembedded: int) -> tupl
     out = list(reader.notes)
     if not reader.view.is_head:
         return tuple(out)
+    if reader.view.erasing():
+        out.append("redacted bytes are not erased from every file yet: run `index`")
     if not searched:
         return (*out, "empty: `ingest PATH...` takes files and folders in")
     if behind:
