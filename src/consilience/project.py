@@ -275,9 +275,9 @@ class Project:
         chosen = choose(self.config.brain_names, names, all, self.absent)
         for name in at:
             if name not in chosen.names:
-                members = ", ".join(chosen.names)
                 raise UsageError(
-                    f"a snapshot is named for {name!r}, which is not asked", hint=f"asked are {members}"
+                    f"a snapshot is named for {name!r}, which is not asked",
+                    hint=f"asked are {', '.join(chosen.names)}",
                 )
         members = [_Member(self, name, at=self._snapshot(name, at.get(name))) for name in chosen.names]
         return Compound(members, chosen.skipped)

@@ -267,9 +267,9 @@ class LineageReads(BlockReads):
         columns = f"t.{own}, t.{other}, t.record_n" + (f", t.locator, {_PACKED}" if located else "")
         rows = self._recorded(columns, "derivation", f"t.{own} IN ({{}})", ns)
         if not located:
-            return [Edge(*row, None) for row in rows]
+            return [Edge(row[0], row[1], row[2], None) for row in rows]
         locators = self._locators(row[2:] for row in rows)
-        edges = [Edge(*row[:3], locators.get(row[2])) for row in rows]
+        edges = [Edge(row[0], row[1], row[2], locators.get(row[2])) for row in rows]
         return sorted(edges, key=lambda e: (e.n, 0 if up else _line(e.locator or ""), e.record_n, e.other))
 
     def reached(self, n: int, *, up: bool, most: int) -> int:
