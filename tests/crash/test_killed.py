@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from disturbed import Case
 from faults import CHANGES, KILL, TORN, WRITE, Fault, Worker
-from operations import OPERATIONS
+from operations import OPERATIONS, QUICK
 
 KILLED = -9
 FULLY = 4
@@ -30,7 +30,7 @@ def killed(worker: Worker, case: Case, fault: Fault, *, complete: bool = True) -
             raise AssertionError(f"{case.name}: {fault}: {error}") from error
 
 
-@pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.parametrize("name", QUICK)
 def test_killed_at_some_calls(worker: Worker, case: Callable[[str], Case], name: str) -> None:
     chosen = case(name)
     places = random.Random(name).sample(range(chosen.calls), SAMPLE)

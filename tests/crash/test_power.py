@@ -64,7 +64,7 @@ def fail_power(
     return done
 
 
-@pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.parametrize("name", ["ingest", "first ingest", "redact"])
 def test_the_power_fails(worker: Worker, case: Callable[[str], Case], tmp_path: Path, name: str) -> None:
     chosen = case(name)
     places = set(random.Random(f"power {name}").sample(range(chosen.calls), SAMPLE))

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from io import BufferedReader
 from pathlib import Path
 
-from consilience.errors import FormatError, IntegrityError, NotFoundError, StorageError
+from consilience.errors import FormatError, IntegrityError, NotFoundError
 from consilience.oci import names
 from consilience.oci.documents import check_layout
 from consilience.oci.folders import disk_error
@@ -178,6 +178,7 @@ class Spool:
     """Byte strings by digest in one unnamed temporary file: it is gone with the process, whatever happens."""
 
     def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._places: dict[bytes, tuple[int, int]] = {}
         self._end = 0
         try:
@@ -202,9 +203,7 @@ class Spool:
                 size += len(chunk)
                 self._file.write(chunk)
         except OSError as error:
-            raise StorageError(
-                f"cannot unpack: {error.strerror or error}", hint="free some space and try again"
-            ) from error
+            raise disk_error(error, "cannot unpack into", self._folder) from error
         if hashed.digest() == digest:
             self._places[digest] = (self._end, size)
             self._end += size
@@ -216,7 +215,7 @@ class Spool:
             self._file.seek(at)
             return self._file.read(size)
         except OSError as error:
-            raise StorageError(f"cannot read what was unpacked: {error.strerror or error}") from error
+            raise disk_error(error, "cannot read what was unpacked into", self._folder) from error
 
     def close(self) -> None:
         self._file.close()
