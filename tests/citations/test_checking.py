@@ -354,6 +354,16 @@ def test_ten_thousand_citations_of_two_brains(library: Library, station: Store) 
     assert all(finding.quotation_stands for finding in report.findings)
 
 
+def test_a_brain_of_an_unusual_name(library: Library) -> None:
+    (a,) = facts(0, 1)
+    name = "análisis ii: 100%"
+    commit(library.store(name), [a])
+    citation = library.cite(a, name)
+    assert "csl:an%C3%A1lisis%20ii%3A%20100%25/" in citation
+    for text in (f"[1]({citation})", f"<{citation}>", json.dumps({"cite": citation}), f"{citation}."):
+        assert library.one(text).ok
+
+
 def test_a_source_is_cited_as_well_as_a_passage(library: Library, station: Store) -> None:
     with station.write(ACTOR, NOW) as writer:
         source = original(writer, b"one", "a.md")
