@@ -7,12 +7,16 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+import zstandard
+
 from consilience.index.analysis import analyzer
 from consilience.index.bm25 import FIELDS
 from consilience.index.lexical import LexicalIndex
 from consilience.index.lexical_state import Engine
+from consilience.store import codec as codecs
 from consilience.store.codec import Codec, DecodeError
 
+LONGEST_FRAME = 1 << 22
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
 
@@ -54,11 +58,10 @@ def _layers(path: Path) -> Iterator[tuple[str, bytes]]:
     codec = Codec()
     at = data.find(ZSTD_MAGIC)
     while at >= 0:
-        for enc in (1, 2):
-            try:
-                yield f", frame at {at}", codec.unpack(enc, data[at:])
-            except DecodeError:
-                continue
+        for dictionary in (None, codecs._dictionary):
+            with contextlib.suppress(zstandard.ZstdError, MemoryError):
+                frame = zstandard.ZstdDecompressor(dict_data=dictionary).decompressobj()
+                yield f", frame at {at}", frame.decompress(data[at : at + LONGEST_FRAME])
         at = data.find(ZSTD_MAGIC, at + 1)
     if path.name == "brain.db":
         yield from _values(path, codec)
