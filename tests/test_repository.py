@@ -174,9 +174,10 @@ def test_every_decision_that_is_named_exists() -> None:
 MOST_LINES = 560
 MOST_FUNCTION_LINES = 60
 MOST_BYTES = 300_000
-LONG_FILES: dict[str, int] = {}
+LONG_FILES: dict[str, int] = {"src/consilience/cli/help_text.py": 2_000}
 LONG_FUNCTIONS: dict[str, int] = {}
-"""What may be longer, and how long: tables and state machines that would be harder to read in pieces."""
+"""What may be longer, and how long: tables and state machines that would be harder to read in pieces, and what is
+generated."""
 
 
 def test_files_stay_short() -> None:
