@@ -394,6 +394,7 @@ class _Embedding:
         with self._store.view() as view:
             upto, total = view.max_n, self._remaining(view)
         if not total:
+            self._writer.commit(self._writer.watermark)  # codes that a redaction left to be made again
             return
         self._progress.start("embedding", total, "passages")
         try:

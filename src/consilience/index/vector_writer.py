@@ -205,13 +205,16 @@ class VectorWriter:
         except OSError as error:
             raise storage_error(path, error) from error
 
-    def purge(self, ns: Iterable[int]) -> int:
-        """Remove every row of these ordinals, at once and from the files. Returns how many rows there were."""
+    def purge(self, ns: Iterable[int], *, codes_later: bool = False) -> int:
+        """Remove every row of these ordinals, at once and from the files. Returns how many rows there were.
+
+        The 1-bit codes are made again; with `codes_later` by the next commit, and scans read every row until then.
+        """
         wanted = np.array(sorted(set(ns)), np.int64)
         gone = np.isin(self._rows.ns, wanted)
         if not gone.any():
             return 0
-        self._keep(np.flatnonzero(~gone))
+        self._keep(np.flatnonzero(~gone), codes_later=codes_later)
         return int(gone.sum())
 
     def salvage(self) -> int:
@@ -224,7 +227,7 @@ class VectorWriter:
         self._keep(sound)
         return len(rows) - len(sound)
 
-    def _keep(self, keep: Ints) -> None:
+    def _keep(self, keep: Ints, *, codes_later: bool = False) -> None:
         """Write these rows as another generation, and swap it in."""
         rows, meta = self._rows, self._meta
         columns = {column: getattr(rows, column)[keep].tobytes() for column in COLUMNS}
@@ -235,7 +238,7 @@ class VectorWriter:
         for column, (name, _) in new.files().items():
             self._put(name, columns[column])
         self._swap(new)
-        if coarse.is_due(new):
+        if coarse.is_due(new) and not codes_later:
             self._build_coarse()
 
     def held(self, ns: Iterable[int]) -> set[int]:

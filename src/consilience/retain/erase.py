@@ -93,7 +93,7 @@ def _vectors(folder: Path, ns: Collection[int], back: Collection[int]) -> None:
             _remove_unreadable(each)
             continue
         with VectorIndex.open_for_write(folder, meta.tag, meta.dims) as vectors:
-            vectors.purge(ns)
+            vectors.purge(ns, codes_later=True)
             if back:
                 vectors.rewind(min(back) - 1)
 
