@@ -33,7 +33,7 @@ __all__ = ["Asked", "Handles", "RepairReport", "check_derived", "repair", "verif
 DERIVED: Final = "derived"
 KEPT: Final = "vectors-kept"
 HALF: Final = 0.5
-SAMPLE: Final = 48
+SAMPLE: Final = 24
 """Blocks whose entries in the indices are compared with what the blocks say."""
 
 
@@ -196,12 +196,8 @@ def check_derived(path: Path) -> tuple[tuple[Problem, ...], int, tuple[str, ...]
             with found.part(part, folder / part):
                 check(found, folder)
         _documents(found, folder)
-        with (
-            contextlib.suppress(ConsilienceError),
-            Store.open(path, read_only=True) as store,
-            store.view() as view,
-        ):
-            _against_blocks(found, folder, view)
+        if not found.problems:  # else after a repair, which verifies again
+            _against_blocks(found, folder, path)
     return tuple(found.problems), found.files, tuple(found.unsummed)
 
 
@@ -241,6 +237,7 @@ def _lexical(found: _Findings, folder: Path) -> None:
         listed = listed_sums(path / LIST)
     present = sorted(p for p in engine.iterdir() if p.suffix != ".lock") if engine.is_dir() else []
     found.files += len(present)
+    present += [path / "state.json"] if (path / "state.json").exists() else []
     if listed is None:
         found.unsummed.append("lexical")
         for each in present:
@@ -310,7 +307,7 @@ def _one_model(found: _Findings, path: Path) -> None:
         found.report("vectors", document, problem)
         return
     meta = read_json(document, Meta)
-    if meta is None or read_meta(path, meta.tag) is None:
+    if read_meta(path, "" if meta is None else meta.tag) is None or meta is None:
         return
     if slug(meta.tag) != path.name:
         found.report("vectors", document, f"it belongs to the model {meta.tag!r}, not in this folder")
@@ -353,27 +350,34 @@ def _sample(view: View, upto: int) -> list[int]:
     return [b.n for b in blocks if b.memory_type in SEARCHED_BY_DEFAULT and b.intact][:SAMPLE]
 
 
-def _against_blocks(found: _Findings, folder: Path, view: View) -> None:
+def _against_blocks(found: _Findings, folder: Path, path: Path) -> None:
+    """See `_sampled`; a store that cannot be opened is the store's problem."""
+    with (
+        contextlib.suppress(ConsilienceError),
+        Store.open(path, read_only=True) as store,
+        store.view() as view,
+    ):
+        _sampled(found, folder, view)
+
+
+def _sampled(found: _Findings, folder: Path, view: View) -> None:
     """Whether the indices speak of this brain's blocks: by the snapshot they name, and for a sample by what they hold.
 
     Single entries may be of an earlier context of their block; half of a sample is another brain's.
     """
-    damaged = {p.what for p in found.problems}
     with found.part("made-from", folder / "made-from.json"):
-        if "made-from" not in damaged and not _is_ours(found, folder / "made-from.json", view):
+        if not _is_ours(found, folder / "made-from.json", view):
             return
     from consilience.plan.entries import entries_of
 
     entries = {e.n: e for e in entries_of(view, _sample(view, view.max_n))}
     if not entries:
         return
-    if "lexical" not in damaged:
-        with found.part("lexical", folder / "lexical"):
-            _lexical_sample(found, folder / "lexical", entries)
-    if "vectors" not in damaged:
-        for path in sorted(p for p in (folder / "vectors").glob("*") if p.is_dir()):
-            with found.part("vectors", path):
-                _vector_sample(found, path, entries)
+    with found.part("lexical", folder / "lexical"):
+        _lexical_sample(found, folder / "lexical", entries)
+    for path in sorted(p for p in (folder / "vectors").glob("*") if p.is_dir()):
+        with found.part("vectors", path):
+            _vector_sample(found, path, entries)
 
 
 def _is_ours(found: _Findings, path: Path, view: View) -> bool:

@@ -170,6 +170,7 @@ class LexicalWriter:
         state = self._next(watermark)
         if state == self._state:
             return
+        forget(self._list)
         replace_json(self._directory / "state.json", StateFile(format=FORMAT, states=(self._state, state)))
         if state.statistics.documents != self._state.statistics.documents:
             try:
@@ -202,8 +203,8 @@ class LexicalWriter:
         try:
             self._finish()
             if not self._list.exists():
-                engine = self._directory / "engine"
-                note(self._list, [p for p in engine.iterdir() if p.suffix != ".lock"], self._listed)
+                engine = [p for p in (self._directory / "engine").iterdir() if p.suffix != ".lock"]
+                note(self._list, [self._directory / "state.json", *engine], self._listed)
         except OSError as error:
             raise storage_error(self._directory, error) from error
         finally:

@@ -202,8 +202,9 @@ class Ingest:
             return (
                 registered is not None
                 and registered.blob == digest
-                and view.has_content(digest)
+                and view.holds_content(digest)
                 and _read_by(view, registered, media_type)
+                and _are_intact(view, registered)
             )
 
     # --- one commit ---------------------------------------------------------------------------------------------
@@ -416,6 +417,12 @@ def _read_by(view: View, registered: Registered, media_type: str) -> bool:
         f"consilience/{name}",
         version,
     )
+
+
+def _are_intact(view: View, registered: Registered) -> bool:
+    """Whether the passages that were made of a file are as they were written; redacted ones are."""
+    passages = view.blocks([n for n, _ in view.children(registered.n)])
+    return all(block.data is None or block.intact for block in passages)
 
 
 def coverage_of(

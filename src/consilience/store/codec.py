@@ -60,9 +60,9 @@ class Codec:
             if enc == RAW:
                 return bytes(memoryview(stored))
             if enc == ZSTD_DICTIONARY_V1:
-                return self._block_out.decompress(stored)
+                return self._block_out.decompress(stored, allow_extra_data=False)
             if enc == ZSTD:
-                return self._plain_out.decompress(stored)
+                return self._plain_out.decompress(stored, allow_extra_data=False)
         except (zstandard.ZstdError, MemoryError, TypeError, ValueError) as error:
             raise DecodeError(str(error) or type(error).__name__) from error
         raise DecodeError(f"unknown encoding {enc!r}")

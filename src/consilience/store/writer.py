@@ -137,6 +137,7 @@ class Writer(RedactionReads):
                 raise IntegrityError(f"a block's bytes do not hash to its id {format_digest(block.id)}")
         known = self._known([block.id for block in blocks])
         self._refill([b for b in blocks if b.id in known and not known[b.id][2]], known)
+        self._heal([b for b in blocks if b.id in known and known[b.id][2]], known)
         new: list[tuple[int, Block]] = []
         added, back = [], []
         for block in blocks:
@@ -200,6 +201,13 @@ class Writer(RedactionReads):
             if isinstance(block.payload, Provenance) and isinstance(block.payload.record, Derivation):
                 row = (text_or_none(block.payload.record.locator), known[block.id][0])
                 self._db.run("UPDATE derivation SET locator = ? WHERE record_n = ?", row)
+
+    def _heal(self, blocks: Sequence[Block], known: dict[bytes, tuple[int, bool, bool]]) -> None:
+        """Write blocks again whose stored bytes do not hash to their id. Records stay: other rows are made of them."""
+        mine = {known[b.id][0]: b for b in blocks if b.memory_type is not MemoryType.PROVENANCE}
+        damaged = [b.n for b in self.blocks(list(mine)) if not b.intact]
+        rows = [(*self._db.codec.pack_block(mine[n].data), n) for n in damaged]
+        self._db.run_many("UPDATE blocks SET enc = ?, data = ? WHERE n = ?", rows)
 
     def _move(
         self,
@@ -307,8 +315,8 @@ class Writer(RedactionReads):
     # --- content --------------------------------------------------------------------------------------------
 
     def put_content(self, data: bytes, media_type: str) -> ContentRef:
-        """Store original bytes, once, and give the reference that a block carries. A file that is gone is
-        written again.
+        """Store original bytes, once, and give the reference that a block carries. What is gone or damaged is written
+        again.
 
         Bytes whose compressed form is over a mebibyte become a file, complete on disk before this returns;
         one that no commit names is overwritten by the next. Raises StorageError, PolicyError for bytes that were
@@ -319,7 +327,7 @@ class Writer(RedactionReads):
         if (went_with := self.redacted_content(digest)) and (found := self.redactions(went_with)):
             raise refusal(next(iter(found.values())))
         try:
-            if not self.has_content(digest):
+            if not self.holds_content(digest):
                 enc, stored = self._db.codec.pack_content(data)
                 inline: bytes | None = stored
                 if len(stored) > INLINE_LIMIT:
