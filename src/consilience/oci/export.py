@@ -56,6 +56,7 @@ from consilience.protocol import (
 from consilience.protocol import snapshot as snapshots
 from consilience.store import Store, View
 from consilience.store.compositions import members_over_time
+from consilience.store.replay import erased_originals
 from consilience.store.values import SnapshotInfo
 
 __all__ = ["export_brain"]
@@ -189,7 +190,7 @@ class _Export:
             snapshots=len(self._infos),
             blocks=self._blocks,
             originals=originals,
-            redacted=len(reasons),
+            redacted=len(self._gone & reasons.keys()),
             signatures=sum(len(found) for found in signatures.values()),
             files=tree.files,
             size=tree.size,
@@ -329,14 +330,18 @@ class _Export:
         return found
 
     def _reasons(self) -> dict[bytes, str]:
-        """Why the bytes of blocks were destroyed, by the records of it; in the order of the ids."""
+        """Why the bytes of blocks and originals were destroyed, by the records of it; in order."""
         tombstones = {t for ref in self._head.modules for t in ref.tombstones}
         for info in self._infos:
             tombstones.update(t for ref in snapshots.parse(info.document).modules for t in ref.tombstones)
         current = {block_id for members in self._at_head.values() for block_id in members}
         wanted = sorted(b for b in self._gone if b in tombstones or b in current)
         ns = self._view.ordinals([Digest(b) for b in wanted])
-        return {block_id: self._reason(ns[Digest(block_id)]) for block_id in wanted}
+        reasons = {block_id: self._reason(ns[Digest(block_id)]) for block_id in wanted}
+        for digest, blocks in erased_originals(self._view).items():
+            if with_it := [reasons[block_id] for block_id in blocks if block_id in reasons]:
+                reasons[digest] = with_it[0]
+        return {digest: reasons[digest] for digest in sorted(reasons)}
 
     def _reason(self, n: int) -> str:
         for record in reversed(self._view.records_about(n)):

@@ -309,7 +309,20 @@ class _Incoming:
         for position, change in enumerate(self._events):
             self._one(replay, position, change, arriving.pop(position, []), actor)
         replay.refill(self._replayed(self._refill))
+        for original, blocks in self._erased_originals(order):
+            replay.note_erased(original, blocks)
         self._destroy(writer, replay)
+
+    def _erased_originals(self, order: Sequence[Need]) -> Iterator[tuple[bytes, list[bytes]]]:
+        """Tombstones of the layout that are no blocks, with the redacted canonical blocks of the same reason."""
+        reasons = self._source.tombstones
+        with_reason: dict[str, list[bytes]] = defaultdict(list)
+        for need in order:
+            if need.memory_type is MemoryType.CANONICAL and need.tombstoned and need.id in reasons:
+                with_reason[reasons[need.id]].append(need.id)
+        for digest in reasons.keys() - {need.id for need in order}:
+            if blocks := with_reason.get(reasons[digest]):
+                yield digest, blocks
 
     def _one(
         self, replay: Replay, position: int, change: Change, needs: Sequence[Need], actor: Actor

@@ -15,7 +15,7 @@ from consilience.oci.names import EXPANSION, EXPANSION_CAP, EXPANSION_FLOOR
 
 __all__ = ["LEVEL", "LayerReader", "LayerWriter", "TarEntry", "allowed_expansion"]
 
-LEVEL: Final = 6
+LEVEL: Final = 4
 _RECORD = 512
 _CHUNK = 1 << 18
 _GZIP = 31
@@ -45,22 +45,17 @@ def allowed_expansion(compressed: int) -> int:
 # --- writing ------------------------------------------------------------------------------------------------
 
 
+_MODE = b"0000644\0" + b"0000000\0" * 2
+_TIME = b"00000000000\0"
+_END = b"0".ljust(101, b"\0") + b"ustar\x0000" + b"\0" * 64 + b"0000000\0" * 2 + b"\0" * 167
+_SUM = sum(_MODE) + sum(_TIME) + sum(_END) + 8 * 32
+
+
 def _header(name: str, size: int) -> bytes:
     """A ustar header: regular file, mode 0644, owner 0, time 0."""
-    fields = [
-        name.encode("ascii").ljust(100, b"\0"),
-        b"0000644\0" + b"0000000\0" * 2,
-        b"%011o\0" % size,
-        b"00000000000\0",
-        b" " * 8,
-        b"0".ljust(101, b"\0"),
-        b"ustar\x0000",
-        b"\0" * 64,
-        b"0000000\0" * 2,
-        b"\0" * 167,
-    ]
-    header = b"".join(fields)
-    return header[:148] + b"%06o\0 " % sum(header) + header[156:]
+    path, length = name.encode("ascii"), b"%011o\0" % size
+    checksum = b"%06o\0 " % (_SUM + sum(path) + sum(length))
+    return b"".join((path.ljust(100, b"\0"), _MODE, length, _TIME, checksum, _END))
 
 
 class LayerWriter:
@@ -72,9 +67,7 @@ class LayerWriter:
         self.expanded = 0
 
     def add(self, name: str, data: bytes) -> None:
-        self._put(_header(name, len(data)))
-        self._put(data)
-        self._put(b"\0" * (-len(data) % _RECORD))
+        self._put(b"".join((_header(name, len(data)), data, b"\0" * (-len(data) % _RECORD))))
 
     def finish(self) -> None:
         self._put(b"\0" * (2 * _RECORD))

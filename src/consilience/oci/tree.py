@@ -54,15 +54,15 @@ class Tree:
             digest = sha256(data)
         if digest in self._sizes:
             return digest
-        path = self._blobs / digest.hex()
+        path: str | Path = f"{self._blobs}/{digest.hex()}"
         try:
             if self._fresh:
                 _write(path, data)
                 self.written += 1
-            elif not _holds(path, data):
+            elif not _holds(path := Path(path), data):
                 self._replace(path, data)
         except OSError as error:
-            raise disk_error(error, "cannot write", path) from error
+            raise disk_error(error, "cannot write", Path(path)) from error
         self._sizes[digest] = len(data)
         return digest
 
@@ -139,7 +139,7 @@ class Tree:
         return removed
 
 
-def _write(path: Path, data: bytes, *, durably: bool = False) -> None:
+def _write(path: str | Path, data: bytes, *, durably: bool = False) -> None:
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     try:
         rest = memoryview(data)

@@ -22,15 +22,15 @@ from consilience.protocol import (
     format_digest,
     sha256,
 )
-from consilience.store.codec import PACKED, RAW
+from consilience.store.codec import ERASED, PACKED, RAW
 from consilience.store.connection import marks
 from consilience.store.ledger import INSERTS, rows_of
-from consilience.store.reads import chunks
+from consilience.store.reads import BlockReads, chunks
 from consilience.store.redaction import destroy_blocks, destroy_content, note_erasing, refusal
 from consilience.store.schema import CODE
 from consilience.store.writer import Writer, seal_of
 
-__all__ = ["Replay", "ReplayedBlock"]
+__all__ = ["Replay", "ReplayedBlock", "erased_originals"]
 
 _INSERT = "INSERT INTO blocks (n, id, type, entered, enc, data) VALUES (?, ?, ?, ?, ?, ?)"
 
@@ -111,6 +111,13 @@ class Replay:
         note_erasing(self._db, [n for n, *_ in gone], [file for file in files if file])
         return len(gone)
 
+    def note_erased(self, digest: bytes, blocks: Sequence[bytes]) -> None:
+        """An original that was destroyed with these canonical blocks before it could come here."""
+        self._db.run(
+            "INSERT OR IGNORE INTO content (digest, size, enc, data) VALUES (?, 0, ?, ?)",
+            (digest, ERASED, b"".join(sorted(blocks))),
+        )
+
     def snapshot(self, digest: Digest, document: bytes, actor: Actor) -> None:
         """Close a snapshot: what joined and left since the last one is its change."""
         by = canonical.encode_struct(actor)
@@ -156,3 +163,9 @@ class Replay:
         said = rows_of(records, ordinals.__getitem__, packed)
         for table, sql in INSERTS.items():
             self._db.run_many(sql, getattr(said, table))
+
+
+def erased_originals(view: BlockReads) -> dict[Digest, tuple[bytes, ...]]:
+    """Originals whose bytes were destroyed, each with the canonical blocks it went with."""
+    rows = view.connection.rows("SELECT digest, data FROM content WHERE enc = ?", (ERASED,))
+    return {Digest(digest): tuple(said[i : i + 32] for i in range(0, len(said), 32)) for digest, said in rows}
