@@ -34,7 +34,7 @@ from consilience.oci.documents import (
     signatures_document,
     tombstones_document,
 )
-from consilience.oci.folders import beside, publish
+from consilience.oci.folders import beside, disk_error, publish
 from consilience.oci.model import ExportReport, ModuleCount
 from consilience.oci.packing import Entries, Packed, TooLargeError, pack
 from consilience.oci.signatures import kept_signatures
@@ -130,9 +130,14 @@ def _check_earlier(target: Path, view: View, name: str) -> None:
             f"{target} has been changed by other software: {names.SIDECAR}/{foreign[0]}",
             hint="export to a new folder; `import` takes in what that software added",
         )
+    path = target / names.HEAD
     try:
-        head = parse_head((target / names.HEAD).read_bytes())
-    except (OSError, FormatError) as error:
+        document = path.read_bytes() if path.is_file() else b""
+    except OSError as error:
+        raise disk_error(error, "cannot read", path) from error
+    try:
+        head = parse_head(document)
+    except FormatError as error:
         raise ConflictError(
             f"{target} is a layout, but not an earlier export of {name!r}: {error}",
             hint="export to a new folder",
