@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import zstandard
@@ -52,6 +53,17 @@ class Codec:
         level = CONTENT_LEVEL if len(data) <= LARGE_CONTENT else LARGE_CONTENT_LEVEL
         packed = zstandard.ZstdCompressor(level=level).compress(data)
         return (ZSTD, packed) if len(packed) < 0.9 * len(data) else (RAW, data)
+
+    def unpack_blocks(self, stored: Sequence[tuple[int, bytes]]) -> list[bytes]:
+        """The bytes behind many stored forms of blocks, most of them compressed. Raises DecodeError as `unpack`."""
+        decompress = self._block_out.decompress
+        try:
+            return [
+                decompress(data, allow_extra_data=False) if enc == ZSTD_DICTIONARY_V1 else self.unpack(enc, data)
+                for enc, data in stored
+            ]
+        except (zstandard.ZstdError, MemoryError, TypeError, ValueError) as error:
+            raise DecodeError(str(error) or type(error).__name__) from error
 
     def unpack(self, enc: int, stored: bytes) -> bytes:
         """The bytes behind a stored form. Raises DecodeError; what decodes is still to be hashed by the

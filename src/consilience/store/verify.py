@@ -47,6 +47,8 @@ _LATER = {("table", "pruned", "pruned", PRUNED_TABLE), ("table", "erasing", "era
 """Tables that a brain has once something was pruned or redacted."""
 
 CONTENT_ROWS = 64
+CACHE_KIB = 65_536
+"""SQLite's own check looks up every row in every index."""
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
@@ -211,6 +213,7 @@ class _Verification:
     # --- the file -------------------------------------------------------------------------------------------
 
     def _database(self) -> None:
+        self._db.rows(f"PRAGMA cache_size=-{CACHE_KIB}")
         for (message,) in self._db.rows("PRAGMA integrity_check(100)"):
             if message != "ok":
                 self._report("database", f"SQLite: {message}")

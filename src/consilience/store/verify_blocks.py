@@ -190,9 +190,8 @@ class BlockCheck:
     def _unsound(self, code: Any, rows: Sequence[Row]) -> Sequence[Row]:
         """The rows of one module that are not certainly sound: none, or where one is not of the commonest kind all
         of them. Notes the originals that the others name."""
-        unpack = self._db.codec.unpack
         try:
-            data = [unpack(row[5], row[6]) for row in rows]
+            data = self._db.codec.unpack_blocks([row[5:7] for row in rows])
             kind = kind_of(data[0])
         except DecodeError:
             return rows
