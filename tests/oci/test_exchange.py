@@ -401,6 +401,19 @@ def test_an_export_goes_to_no_folder_that_holds_something_else(folder: Path) -> 
     assert sorted(p.name for p in folder.iterdir()) == ["brain", "empty", "file", "full"]
 
 
+def test_a_link_to_an_empty_folder_is_followed(folder: Path) -> None:
+    layout = layouts.layout(folder)
+    for name in ("disk-a", "disk-b"):
+        (folder / name).mkdir()
+    (folder / "new").symlink_to(folder / "disk-a")
+    (folder / "out").symlink_to(folder / "disk-b")
+    taken(layout, folder / "new")
+    with Store.open(folder / "new") as new:
+        export_brain(new, folder / "out", name="new")
+    assert (folder / "new").is_symlink() and (folder / "disk-a" / "brain.db").is_file()
+    assert tree(folder / "disk-b") == tree(layout)
+
+
 def test_a_layout_that_other_software_changed_is_left_alone(folder: Path) -> None:
     layout = layouts.layout(folder)
     (layout / "boltzmann" / "refs.json").write_text("{}")

@@ -90,6 +90,7 @@ def export_brain(
         if view.snapshot is None:
             raise NotFoundError(f"brain {name!r} has no snapshot yet: there is nothing to export")
         run = _Export(view, store.path, tag=tag, artifact=artifact, progress=progress)
+        target = target.resolve() if target.is_symlink() else target
         if _is_vacant(target):
             with beside(target, "exporting") as temporary:
                 report = run.run(Tree(temporary, fresh=True), target)

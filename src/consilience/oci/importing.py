@@ -60,6 +60,7 @@ def import_brain(
     artifacts and no tag), IntegrityError and FormatError, ActorError, StorageError; nothing is left behind then.
     """
     layout = Layout(path)
+    target = target.resolve() if target.is_symlink() else target
     with beside(target, "importing") as temporary:
         with Store.create(temporary) as store:
             report = _import(layout, store, actor, now, tag, progress, None)
