@@ -50,6 +50,8 @@ def fill(product: Product, case: Callable[[Product], None]) -> str:
     product.ingest("notes", "--brain", "north")
     case(product)
     product.ingest("notes", "--brain", "north")
+    rows = product.csl("sql", "SELECT count(*) AS n FROM semantic", "--brain", "north", "--json").data
+    assert rows and any((product.brain("north") / "derived" / "tables").iterdir())
     matches = product.search("north", TOKEN, "--no-floor", "--limit", "50")["matches"]
     return next(str(m["block_id"]) for m in matches if TOKEN in m["content"]["statement"])
 
@@ -140,6 +142,11 @@ def without(monkeypatch: pytest.MonkeyPatch, step: str) -> None:
             monkeypatch.setattr(erase, "_vectors", nothing)
         case "vectors of other ordinals":
             monkeypatch.setattr(erase, "remove_tree", nothing)
+        case "tables":
+            keep = erase.remove_tree
+            monkeypatch.setattr(
+                erase, "remove_tree", lambda path: None if path.name == "tables" else keep(path)
+            )
         case "files of originals":
             monkeypatch.setattr(redaction, "_remove", nothing)
         case "originals":
@@ -158,6 +165,7 @@ def without(monkeypatch: pytest.MonkeyPatch, step: str) -> None:
         ("words", small),
         ("vectors", small),
         ("vectors of other ordinals", small),
+        ("tables", small),
         ("files of originals", large),
         ("originals", small),
         ("places in records", headed),
