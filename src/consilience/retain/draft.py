@@ -15,6 +15,7 @@ from consilience.protocol import (
     Derivation,
     Digest,
     Episodic,
+    Mechanism,
     MemoryType,
     Payload,
     Procedural,
@@ -298,10 +299,13 @@ def _ledger(block: StoredBlock, what: str) -> PolicyError:
     )
 
 
+_LEFT = {Mechanism.DROP: "dropped", Mechanism.PRUNE: "pruned"}
+
+
 def _no_member(reads: RedactionReads, block: StoredBlock) -> BlockNotFoundError:
     removals = reads.removals_of(block.n)
     said = (
-        f": {removals[-1][1].mechanism} by {removals[-1][1].actor.id}, {removals[-1][1].at}"
+        f": {_LEFT.get(removals[-1][1].mechanism, 'removed')} by {removals[-1][1].actor.id}, {removals[-1][1].at}"
         if removals
         else ""
     )

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 IDS = "sha256:... or its first four hex digits or more; several may be named."
 REASON = "Why. It stands in the record for ever, so no secret belongs into it."
 PLAN = "The plan to carry out, as `csl retain plan` printed it; refused if it no longer fits."
+KEPT = "what was committed is kept, `csl block ID` shows it; `csl index` brings everything else after it"
 YES = "Carry it out without a plan seen before."
 
 
@@ -191,6 +192,7 @@ def _write(
 
     brain = invocation.brain_config()
     actor = invocation.actor()
+    invocation.kept = KEPT
     try:
         with invocation.project().writable(brain.name) as opened:
             report = work(opened, actor)
