@@ -111,16 +111,16 @@ def test_no_attack_does_anything_outside(folder, sealed, kind):
 def test_every_statement_but_one_select_is_refused_by_run(sealed):
     for query in ("SELECT 1; SELECT 2", "COMMIT", "CREATE TEMP TABLE x (a INTEGER)", "SET threads = 1"):
         with pytest.raises(QueryError):
-            sealed.run(query)
-    assert sealed.run("SELECT count(*) FROM cache0.semantic")[1] == [(10,)]
+            sealed.run(query, 1)
+    assert sealed.run("SELECT count(*) FROM cache0.semantic", 5) == [(10,)]
 
 
 def test_temporary_tables_and_variables_do_not_outlive_their_query(sealed):
     with pytest.raises(QueryError):
-        sealed.run("WITH x AS (INSERT INTO cache0.semantic VALUES ('a', 'b') RETURNING *) FROM x")
+        sealed.run("WITH x AS (INSERT INTO cache0.semantic VALUES ('a', 'b') RETURNING *) FROM x", 1)
     sealed.within(lambda connection: connection.execute("CREATE TEMP TABLE semantic2 (a INTEGER)"))
     with pytest.raises(QueryError):
-        sealed.run("FROM semantic2")
+        sealed.run("FROM semantic2", 1)
 
 
 @pytest.mark.parametrize(
@@ -137,8 +137,8 @@ def test_a_query_stops_at_its_time(folder, query):
     with Sealed(Limits(seconds=0.3, memory_mib=256)) as made:
         made.seal()
         with pytest.raises(QueryError, match=r"longer than 0\.3 s"):
-            made.run(query)
-        assert made.run("SELECT 1")[1] == [(1,)]
+            made.run(query, 1)
+        assert made.run("SELECT 1", 5) == [(1,)]
 
 
 @pytest.mark.parametrize(
@@ -157,8 +157,8 @@ def test_a_query_stops_at_its_memory_and_spills_nowhere(folder, query):
     with Sealed(Limits(seconds=60, memory_mib=64)) as made:
         made.seal()
         with pytest.raises(QueryError, match="64 MiB"):
-            made.run(query)
-        assert made.run("SELECT 1")[1] == [(1,)]
+            made.run(query, 1)
+        assert made.run("SELECT 1", 5) == [(1,)]
     assert _files(folder) == files
 
 
@@ -166,7 +166,7 @@ def test_the_time_limit_holds_while_rows_are_taken(folder):
     with Sealed(Limits(seconds=0.3)) as made:
         made.seal()
         with pytest.raises(QueryError, match="longer than"):
-            made.run("SELECT * FROM range(100000000000)")
+            made.run("SELECT * FROM range(100000000000)", 100_000_000_000)
 
 
 def test_ctrl_c_stops_a_query(tmp_path):
@@ -175,7 +175,7 @@ def test_ctrl_c_stops_a_query(tmp_path):
         "made = Sealed(Limits(seconds=600)); made.seal()\n"
         "print('ready', flush=True)\n"
         "try:\n"
-        "    made.run('SELECT count(*) FROM range(10000000) a, range(100000000) b WHERE a.range <> b.range')\n"
+        "    made.run('SELECT count(*) FROM range(10000000) a, range(100000000) b WHERE a.range <> b.range', 1)\n"
         "except KeyboardInterrupt:\n"
         "    print('stopped', flush=True)\n"
     )
@@ -198,9 +198,9 @@ def test_python_names_are_no_tables(sealed):
     hidden = [(1, TOKEN)]
     assert hidden
     with pytest.raises(QueryError):
-        sealed.run("SELECT * FROM hidden")
+        sealed.run("SELECT * FROM hidden", 1)
 
 
 def test_an_unsealed_database_runs_nothing():
     with Sealed() as made, pytest.raises(ConsilienceError, match="sealed"):
-        made.run("SELECT 1")
+        made.run("SELECT 1", 1)

@@ -433,20 +433,24 @@ class _Maker:
     # --- what is of no use any more ---------------------------------------------------------------------------
 
     def _collect(self, state: State) -> None:
-        """Remove this module's files of earlier snapshots, and those that belong to nothing. Readers that have one
+        """Remove this module's files of earlier snapshots, and old ones that belong to nothing. Readers that have one
         open keep it; what another process made of a later snapshot stays."""
-        keep = {state.base, state.delta, f"{self._module.value}.{self._key}.json"}
+        own = f"{self._module.value}.{self._key}.json"
+        keep, past = {own, state.base, state.delta}, set()
         mine = [path for path in self._folder.iterdir() if path.name.startswith(f"{self._module.value}.")]
         for path in mine:
             found = _STATE.fullmatch(path.name)
             other = None if found is None else _read_state(self._folder, self._module, found[2])
-            if other is not None and not self._is_past(other):
-                keep |= {path.name, other.base, other.delta}
+            if other is not None:
+                names = {path.name, other.base, other.delta}
+                if self._is_past(other):
+                    past |= names
+                else:
+                    keep |= names
         with contextlib.suppress(OSError):
-            now = (self._folder / f"{self._module.value}.{self._key}.json").stat().st_mtime
+            now = (self._folder / own).stat().st_mtime
             for path in mine:
-                is_state = path.suffix == ".json"
-                if path.name not in keep and (is_state or now - path.stat().st_mtime > BEING_MADE_S):
+                if path.name not in keep and (path.name in past or now - path.stat().st_mtime > BEING_MADE_S):
                     path.unlink(missing_ok=True)
 
     def _is_past(self, state: State) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from consilience.errors import ConsilienceError, UsageError
+from consilience.errors import ConsilienceError, StorageError, UsageError
 from consilience.model import Failure, Skipped, Value
 from consilience.plan.reader import Reader
 from consilience.protocol import MemoryType, format_digest
@@ -33,7 +33,7 @@ from consilience.sql.result import (
     TableReport,
     signature,
 )
-from consilience.sql.seal import Limits, Sealed
+from consilience.sql.seal import EngineError, Limits, Sealed
 from consilience.sql.values import converter, portable
 from consilience.sql.views import make_views
 from consilience.store.values import SnapshotInfo
@@ -101,7 +101,14 @@ def run(
     A brain of a compound that fails stands in `skipped` and `failures`, unless the query names it, or all fail.
     """
     members = Members(names=tuple(names), declared=asked.declared, compound=compound)
-    with _opened(sources, members, asked) as query:
+    try:
+        with _opened(sources, members, asked) as query:
+            return query.answer(tuple(skipped))
+    except CacheError as error:
+        for folder in error.folders:  # damaged: all that is in it can be made again
+            with contextlib.suppress(StorageError):
+                cache.purge(folder)
+    with _opened(sources, members, asked, kept=False) as query:
         return query.answer(tuple(skipped))
 
 
@@ -119,21 +126,32 @@ def explain(
 
 
 @contextlib.contextmanager
-def _opened(sources: Sequence[Callable[[], Source]], members: Members, asked: Asked) -> Iterator[_Query]:
+def _opened(
+    sources: Sequence[Callable[[], Source]], members: Members, asked: Asked, *, kept: bool = True
+) -> Iterator[_Query]:
     if not 1 <= asked.limit <= MOST:
         raise UsageError(f"the limit is {asked.limit}", hint=f"a limit is 1 to {MOST:,}")
     with Sealed(asked.limits) as sealed, ExitStack() as stack, sealed.translating():
         guarded = guard(sealed.connection, asked.text, members)
-        query = _Query(sealed, guarded, members, asked)
+        query = _Query(sealed, guarded, members, asked, kept)
         query.open(dict(zip(members.names, sources, strict=True)), stack)
         yield query
+
+
+class CacheError(Exception):
+    """A kept table could not be read while a query ran; the tables of these folders are in doubt."""
+
+    def __init__(self, error: EngineError, folders: tuple[Path, ...]) -> None:
+        super().__init__(str(error))
+        self.folders = folders
 
 
 class _Query:
     """One query on its way."""
 
-    def __init__(self, sealed: Sealed, guarded: Guarded, members: Members, asked: Asked) -> None:
+    def __init__(self, sealed: Sealed, guarded: Guarded, members: Members, asked: Asked, kept: bool) -> None:
         self._sealed, self._guarded, self._members, self._asked = sealed, guarded, members, asked
+        self._kept = kept
         self._opened: dict[str, Opened] = {}
         self._failures: list[Failure] = []
         self._warnings: list[str] = []
@@ -173,7 +191,7 @@ class _Query:
                 brain.derived,
                 module,
                 f"{prefix}_{module.value}_",
-                brain.head if head else None,
+                brain.head if head and self._kept else None,
             )
             if table.damaged:
                 self._warn(
@@ -278,18 +296,21 @@ class _Query:
         return score(self._sealed.connection, self._opened, self._guarded, self._warn)
 
     def _run(self, sql: str) -> tuple[tuple[ResultColumn, ...], list[tuple[Any, ...]]]:
-        """Run it, and once more with casts where a value would not leave the engine as it is."""
-        most = self._asked.limit + 1
-        description, rows = self._sealed.run(sql, 0)
-        types = [each[1] for each in description]
-        listed = ", ".join(
-            f"c{i}" if portable(type_) == str(type_) else f"CAST(c{i} AS {portable(type_)})"
-            for i, type_ in enumerate(types)
-        )
-        names = ", ".join(f"c{i}" for i in range(len(types)))
-        _, rows = self._sealed.run(f"SELECT {listed} FROM ({sql}) AS t({names})", most)
+        """Run it, with casts where a value would not leave the engine as it is."""
+        names, types = self._sealed.columns(sql)
+        casts = [portable(type_) for type_ in types]
+        if any(cast != str(type_) for cast, type_ in zip(casts, types, strict=True)):
+            listed = ", ".join(f"CAST(c{at} AS {cast}) AS c{at}" for at, cast in enumerate(casts))
+            sql = f"SELECT {listed} FROM ({sql}) AS t({', '.join(f'c{at}' for at in range(len(types)))})"
+        try:
+            rows = self._sealed.run(sql, self._asked.limit + 1)
+        except EngineError as error:
+            folders = tuple(opened.derived for opened in self._opened.values() if opened.tables)
+            raise (CacheError(error, folders) if self._kept and folders else error) from error
         converters = [converter(type_) for type_ in types]
-        columns = tuple(ResultColumn(name=str(each[0]), type=_shown(each[1])) for each in description)
+        columns = tuple(
+            ResultColumn(name=name, type=_shown(type_)) for name, type_ in zip(names, types, strict=True)
+        )
         return columns, [
             tuple(convert(value) for convert, value in zip(converters, row, strict=True)) for row in rows
         ]

@@ -40,8 +40,6 @@ class Relation:
         schema, table = self.internal
         self.node["qualified_name"] = {"path": [schema, table]}
         self.node["catalog_name"], self.node["schema_name"], self.node["table_name"] = "", schema, table
-        if self.file is not None and not self.alias:
-            self.node["alias"] = self.path[-1]
         for column, taken in self.references:
             names = column["column_names"]
             if taken is None:

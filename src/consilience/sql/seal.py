@@ -10,18 +10,23 @@ from __future__ import annotations
 import contextlib
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from consilience.errors import ConsilienceError, MissingExtraError, QueryError, StorageError
 from consilience.model import Value
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+    from duckdb import DuckDBPyConnection, Statement
 
-__all__ = ["Limits", "Sealed", "connect"]
+__all__ = ["EngineError", "Limits", "Sealed", "connect"]
 
 Answer = TypeVar("Answer")
+
+
+class EngineError(StorageError):
+    """The engine could not read one of its files, or failed otherwise than over the query."""
+
 
 INTERRUPT_AGAIN_S = 0.02
 """How often a query that was told to stop is told again."""
@@ -82,12 +87,22 @@ class Sealed:
             self.connection.execute(f"SET {setting}")
         self._sealed = True
 
-    def run(self, sql: str, rows: int | None = None) -> tuple[list[Any], list[tuple[Any, ...]]]:
-        """The description of the columns and at most `rows` rows of one SELECT.
+    def run(self, sql: str, rows: int) -> list[tuple[Any, ...]]:
+        """At most `rows` rows of one SELECT.
 
         QueryError where the query is wrong, is no single SELECT, or goes over a limit.
         """
-        return self.within(lambda connection: _fetch(connection, sql, rows))
+        return self.within(lambda connection: connection.execute(_one(connection, sql)).fetchmany(rows))
+
+    def columns(self, sql: str) -> tuple[list[str], list[Any]]:
+        """The names and types of the columns of one SELECT, which is not run. As `run`."""
+
+        def bound(connection: DuckDBPyConnection) -> tuple[list[str], list[Any]]:
+            _one(connection, sql)
+            relation = connection.sql(sql)
+            return list(relation.columns), list(relation.types)
+
+        return self.within(bound)
 
     def within(self, work: Callable[[DuckDBPyConnection], Answer]) -> Answer:
         """`work` in a read-only transaction under the limits, in a thread of its own, so that an interrupt of the
@@ -155,18 +170,14 @@ class Sealed:
         self.close()
 
 
-def _fetch(
-    connection: DuckDBPyConnection, sql: str, rows: int | None
-) -> tuple[list[Any], list[tuple[Any, ...]]]:
+def _one(connection: DuckDBPyConnection, sql: str) -> Statement:
+    """The one statement of `sql`, which must be a SELECT."""
     import duckdb
 
     statements = connection.extract_statements(sql)
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
         raise QueryError("only one SELECT is answered", hint="a brain is read only")
-    result = connection.execute(statements[0])
-    description: Sequence[Any] = result.description or ()
-    fetched = result.fetchall() if rows is None else result.fetchmany(rows)
-    return list(description), fetched
+    return statements[0]
 
 
 # --- errors -----------------------------------------------------------------------------------------------------
@@ -193,14 +204,14 @@ def translated(error: BaseException, limits: Limits, *, late: bool = False) -> C
             f"the query was stopped: it needs more than {limits.memory_mib:,} MiB of memory",
             hint="ask for less: fewer columns, a WHERE, a LIMIT",
         )
-    if isinstance(error, (duckdb.FatalException, duckdb.InternalException)):
-        return ConsilienceError(
-            f"the SQL engine failed: {said(error)}", hint="the brain is not touched by it"
-        )
-    if isinstance(error, duckdb.IOException):
-        return StorageError(
-            f"a table cache cannot be read: {said(error)}", hint="ask again; caches are rebuilt"
-        )
+    broken = (
+        duckdb.FatalException,
+        duckdb.InternalException,
+        duckdb.IOException,
+        duckdb.SerializationException,
+    )
+    if isinstance(error, broken) or "Corrupt database file" in str(error):
+        return EngineError(f"the SQL engine failed: {said(error)}", hint="the brain is not touched by it")
     if isinstance(error, duckdb.Error):
         return QueryError(said(error), hint=_hint(error))
     return ConsilienceError(f"{type(error).__name__}: {error}")
