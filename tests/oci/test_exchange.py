@@ -160,6 +160,17 @@ def replay(store: Store, history: list[list[tuple[str, int, int]]]) -> None:
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(histories())
 def test_any_history_survives_a_round_trip(folder: Path, history: list[list[tuple[str, int, int]]]) -> None:
+    round_trip(folder, history)
+
+
+@pytest.mark.soak
+@settings(max_examples=1_000, deadline=None, suppress_health_check=list(HealthCheck))
+@given(histories())
+def test_many_histories_survive_a_round_trip(folder: Path, history: list[list[tuple[str, int, int]]]) -> None:
+    round_trip(folder, history)
+
+
+def round_trip(folder: Path, history: list[list[tuple[str, int, int]]]) -> None:
     import tempfile
 
     with tempfile.TemporaryDirectory(dir=folder) as name:
@@ -440,6 +451,24 @@ def test_a_damaged_brain_is_not_exported(folder: Path) -> None:
 def test_an_empty_brain_has_nothing_to_export(folder: Path) -> None:
     with Store.create(folder / "brain") as ours, pytest.raises(NotFoundError, match="no snapshot yet"):
         export_brain(ours, folder / "layout", name="brain")
+
+
+def test_a_brain_made_meanwhile_is_left_alone(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from consilience.oci import importing
+
+    layout = layouts.layout(folder)
+
+    def overtaken(temporary: Path, target: Path) -> None:
+        Store.create(target).close()
+        publish(temporary, target)
+
+    publish = importing.publish
+    monkeypatch.setattr(importing, "publish", overtaken)
+    with pytest.raises(ConflictError, match="made by another process meanwhile"):
+        taken(layout, folder / "new")
+    with Store.open(folder / "new") as new, new.view() as view:
+        assert view.snapshot is None
+    assert sorted(p.name for p in folder.iterdir()) == ["brain", "layout", "new"]
 
 
 def test_what_killed_processes_left_is_swept(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import glob
 import os
 import shutil
@@ -10,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from consilience.errors import StorageError
+from consilience.errors import ConflictError, StorageError
 
 __all__ = ["beside", "disk_error", "publish"]
 
@@ -46,7 +47,10 @@ def beside(target: Path, doing: str) -> Iterator[Path]:
 
 
 def publish(temporary: Path, target: Path) -> None:
-    """Give a finished folder its name; an empty folder may have it. Raises StorageError."""
+    """Give a finished folder its name; an empty folder may have it.
+
+    Raises ConflictError where something else has it by now, StorageError.
+    """
     try:
         temporary.rename(target)
         if os.name == "posix":
@@ -56,6 +60,10 @@ def publish(temporary: Path, target: Path) -> None:
             finally:
                 os.close(handle)
     except OSError as error:
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+            raise ConflictError(
+                f"{target} was made by another process meanwhile", hint="run the command again"
+            ) from error
         raise disk_error(error, "cannot make", target) from error
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from consilience.errors import ConflictError, IntegrityError
+from consilience.files import discard_abandoned
 from consilience.oci import names
 from consilience.oci.blobs import Layout, Spool
 from consilience.oci.checking import Arrivals, Need, one_actor, record_of
@@ -39,6 +40,7 @@ from consilience.protocol import (
 from consilience.protocol import snapshot as snapshots
 from consilience.store import Store, View, Writer
 from consilience.store.replay import Replay, ReplayedBlock
+from consilience.store.store import UNFINISHED
 
 __all__ = ["import_brain", "import_into"]
 
@@ -65,8 +67,7 @@ def import_brain(
         with Store.create(temporary) as store:
             report = _import(layout, store, actor, now, tag, progress, None)
         with contextlib.suppress(FileNotFoundError):
-            for left in target.iterdir():
-                left.unlink()
+            discard_abandoned(target, UNFINISHED)
         publish(temporary, target)
     return msgspec.structs.replace(report, path=target, created=True)
 
