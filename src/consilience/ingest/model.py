@@ -8,9 +8,11 @@ from consilience.model import Locator
 
 
 class Skip(msgspec.Struct, frozen=True):
-    """A file that is not taken, and why, in words a person reads."""
+    """A file that is not taken, and why, in words a person reads. `failed`: not what the file is decided that but
+    its reader, which crashed or exceeded a bound."""
 
     reason: str
+    failed: bool = False
 
 
 class TextBlock(msgspec.Struct, frozen=True, kw_only=True):

@@ -187,7 +187,8 @@ class Ingest:
                 return None
             document = read(data, Path(item.path).name)
             if isinstance(document, Skip):
-                self._tally.skipped.append(Passed(path=item.origin, reason=document.reason))
+                tally = self._tally.failed if document.failed else self._tally.skipped
+                tally.append(Passed(path=item.origin, reason=document.reason))
                 return None
             passages = _distinct(split(document))
         except ConsilienceError as error:

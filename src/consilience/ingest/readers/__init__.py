@@ -1,4 +1,8 @@
-"""Files to documents: one reader per kind of text, chosen by media type, named and versioned."""
+"""Files to documents: one reader per kind of file, chosen by media type, named and versioned.
+
+Same bytes and same version, same document, on every machine. What there is stands in `formats`, what is installed in
+`registry`; readers of risky formats run in a process of their own (`contained`).
+"""
 
 from __future__ import annotations
 
@@ -7,16 +11,18 @@ from typing import Protocol, cast
 
 from consilience.ingest.decoding import Decoded, decode, is_visible
 from consilience.ingest.model import Document, Skip
-from consilience.ingest.readers.media import READERS, media_type_of
+from consilience.ingest.readers.formats import FORMAT_OF, READERS, Format
+from consilience.ingest.readers.media import media_type_of
 
-__all__ = ["media_type_of", "read", "reader_id"]
+__all__ = ["media_type_of", "read", "read_as", "reader_id"]
 
 
-class _Reader(Protocol):
-    NAME: str
-    VERSION: str
-
+class _TextReader(Protocol):
     def read(self, decoded: Decoded, name: str) -> Document: ...
+
+
+class _BytesReader(Protocol):
+    def read(self, data: bytes, name: str) -> Document | Skip: ...
 
 
 def read(data: bytes, name: str) -> Document | Skip:
@@ -26,22 +32,37 @@ def read(data: bytes, name: str) -> Document | Skip:
     media_type = media_type_of(name, data)
     if isinstance(media_type, Skip):
         return media_type
-    decoded = decode(data)
-    if isinstance(decoded, Skip):
-        return decoded
-    document = _reader(media_type).read(decoded, name)
-    if not any(is_visible(block.text) for block in document.blocks):
+    return read_as(media_type, data, name)
+
+
+def read_as(media_type: str, data: bytes, name: str) -> Document | Skip:
+    """As `read`, by the reader of this media type. KeyError for a type that has none."""
+    format = FORMAT_OF[media_type]
+    if format.needs:
+        from consilience.ingest.readers import registry
+
+        if (missing := registry.missing(format)) is not None:
+            return Skip(missing)
+    if format.contained:
+        from consilience.ingest.readers import contained
+
+        document = contained.read(format.reader, data, name)
+    else:
+        document = read_here(format, data, name)
+    if isinstance(document, Document) and not any(is_visible(block.text) for block in document.blocks):
         return Skip("no text in it")
     return document
 
 
+def read_here(format: Format, data: bytes, name: str) -> Document | Skip:
+    """Read in this process."""
+    module = importlib.import_module(f"{__name__}.{format.reader}")
+    if format.binary:
+        return cast(_BytesReader, module).read(data, name)
+    decoded = decode(data)
+    return decoded if isinstance(decoded, Skip) else cast(_TextReader, module).read(decoded, name)
+
+
 def reader_id(media_type: str) -> tuple[str, str]:
     """Name and version of the reader that takes this media type today. KeyError for a type that has none."""
-    module = _reader(media_type)
-    return module.NAME, module.VERSION
-
-
-def _reader(media_type: str) -> _Reader:
-    """The reader's module, imported when the first file of its kind comes."""
-    name, _ = READERS[media_type]
-    return cast(_Reader, importlib.import_module(f"consilience.ingest.readers.{name}"))
+    return READERS[media_type]

@@ -1,45 +1,49 @@
-"""What kind of text a file is, by its name and its first bytes."""
+"""What kind of file a file is, by its name and, where bytes are at hand, by what it begins with."""
 
 from __future__ import annotations
 
 import re
 
 from consilience.ingest.model import Skip
+from consilience.ingest.readers.formats import (
+    BY_SUFFIX,
+    FORMAT_OF,
+    HTML,
+    MARKDOWN,
+    PLAIN,
+    READERS,
+    RST,
+    XHTML,
+)
+from consilience.ingest.readers.zip_names import first_member, names_in
 
-MARKDOWN = "text/markdown"
-RST = "text/x-rst"
-PLAIN = "text/plain"
-HTML = "text/html"
-XHTML = "application/xhtml+xml"
+__all__ = ["BARE_NAMES", "BY_SUFFIX", "HTML", "MARKDOWN", "PLAIN", "READERS", "RST", "XHTML", "media_type_of"]
 
-_SPLITTING = "1"
-"""The version of passages.split: part of every reader's version, since what a file becomes depends on both."""
+PDF = "application/pdf"
+DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+ODT = "application/vnd.oasis.opendocument.text"
+EPUB = "application/epub+zip"
+ZIP = "application/zip"
+GZIP = "application/gzip"
+TAR = "application/x-tar"
+OLE = "application/x-ole-storage"
 
-READERS = {
-    MARKDOWN: ("markdown", f"1.{_SPLITTING}"),
-    RST: ("rst", f"1.{_SPLITTING}"),
-    PLAIN: ("plain", f"1.{_SPLITTING}"),
-    HTML: ("html", f"1.{_SPLITTING}"),
-    XHTML: ("html", f"1.{_SPLITTING}"),
+WHAT = {
+    PDF: "PDF",
+    DOCX: "Word (.docx)",
+    PPTX: "PowerPoint (.pptx)",
+    XLSX: "Excel (.xlsx)",
+    ODT: "OpenDocument text (.odt)",
+    EPUB: "EPUB",
+    ZIP: "a zip archive",
+    GZIP: "gzip data",
+    TAR: "a tar archive",
+    OLE: "an old or an encrypted Office document",
 }
+"""What bytes were recognised as, in words."""
 
-BY_SUFFIX = {
-    ".md": MARKDOWN,
-    ".markdown": MARKDOWN,
-    ".mdown": MARKDOWN,
-    ".mkd": MARKDOWN,
-    ".mkdn": MARKDOWN,
-    ".mdx": MARKDOWN,
-    ".qmd": MARKDOWN,
-    ".rst": RST,
-    ".rest": RST,
-    ".txt": PLAIN,
-    ".text": PLAIN,
-    ".asc": PLAIN,
-    ".html": HTML,
-    ".htm": HTML,
-    ".xhtml": XHTML,
-}
 BARE_NAMES = frozenset(
     [
         "readme",
@@ -66,11 +70,42 @@ BARE_NAMES = frozenset(
 _HTML_START = re.compile(
     rb"^\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL
 )
+_HEADS = (
+    (b"%PDF-", PDF),
+    (b"\x1f\x8b\x08", GZIP),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", OLE),
+)
+_PARTS = ((b"word/document.xml", DOCX), (b"ppt/presentation.xml", PPTX), (b"xl/workbook.xml", XLSX))
+_PDF_HEAD = 1024
+"""Readers of PDF take junk before the header up to here (ISO 32000-1, annex H, note 13)."""
 
 
 def media_type_of(name: str, data: bytes = b"") -> str | Skip:
-    """The media type of a file by its name, corrected by its first bytes; Skip where no reader fits it."""
+    """The media type of a file by its name, corrected by its bytes (all of them, or none); Skip where no reader fits
+    it. What bytes say outranks the ending: a PDF called `.txt` is a PDF."""
     base = name.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
+    named = _by_name(base)
+    if not data or isinstance(named, Skip):
+        return named
+    held = content_type(data)
+    if held is None and named == PDF and b"%PDF-" in data[:_PDF_HEAD]:
+        held = PDF
+    if held is not None:
+        return _taken(held, named)
+    if named == PLAIN and _HTML_START.match(data[:1024]):
+        return HTML
+    if FORMAT_OF[named].binary and named in _HAVE_HEADS:
+        if _HTML_START.match(data[:1024]):
+            return HTML
+        return Skip(f"not {WHAT[named]} by its bytes, though its name says so")
+    return named
+
+
+_IN_ZIP = frozenset((DOCX, PPTX, XLSX, ODT, EPUB))
+_HAVE_HEADS = _IN_ZIP | {PDF, ZIP, GZIP}
+
+
+def _by_name(base: str) -> str | Skip:
     stem, dot, suffix = base.rpartition(".")
     media_type = BY_SUFFIX.get(f".{suffix.lower()}") if dot and stem else None
     if media_type is None:
@@ -78,6 +113,39 @@ def media_type_of(name: str, data: bytes = b"") -> str | Skip:
             ending = f".{suffix}" if dot and stem else "no ending"
             return Skip(f"no reader for this kind of file ({ending})")
         media_type = PLAIN
-    if media_type == PLAIN and _HTML_START.match(data[:1024]):
-        return HTML
     return media_type
+
+
+def _taken(held: str, named: str) -> str | Skip:
+    """What the bytes are, if there is a reader of that. A zip without a directory (cut off) is what its name says."""
+    if held == ZIP and named in _IN_ZIP:
+        return named
+    if held in FORMAT_OF:
+        return held
+    return Skip(f"binary: {WHAT[held]}" if held in (ZIP, GZIP, TAR) else f"no reader for {WHAT[held]}")
+
+
+def content_type(data: bytes) -> str | None:
+    """The media type that the bytes themselves declare; None for text and for what is not known here."""
+    for head, media_type in _HEADS:
+        if data.startswith(head):
+            return media_type
+    if data.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        return _zip_type(data)
+    return TAR if data[257:262] == b"ustar" else None
+
+
+def _zip_type(data: bytes) -> str:
+    first, stored = first_member(data)
+    if first == b"mimetype":
+        declared = stored.strip().decode("ascii", "replace")
+        if declared in (EPUB, ODT):
+            return declared
+    names = names_in(data)
+    if b"[Content_Types].xml" in names or not names:
+        for part, media_type in _PARTS:
+            if part in names:
+                return media_type
+    if b"META-INF/container.xml" in names:
+        return EPUB
+    return ZIP

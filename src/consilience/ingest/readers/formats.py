@@ -1,0 +1,61 @@
+"""Every format that can be read: which reader takes it, how it is recognised, what it needs. Data only.
+
+A reader is the module `consilience.ingest.readers.NAME`. One that takes text has `read(decoded, name) -> Document`;
+one that takes bytes (`binary`) has `read(data, name) -> Document | Skip`. Both are pure functions of their arguments.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+MARKDOWN = "text/markdown"
+RST = "text/x-rst"
+PLAIN = "text/plain"
+HTML = "text/html"
+XHTML = "application/xhtml+xml"
+
+_SPLITTING = "1"
+"""The version of passages.split: part of every reader's version, since what a file becomes depends on both."""
+
+
+class Format(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of file.
+
+    `suffixes` are lower case with their dot. `needs` are top-level modules that must be importable, from the extra
+    `extra`. `contained`: the reader runs in a process of its own (docs/decisions/0190-contained-readers.md).
+    `rule` is the version of the reader's own rules: raise it when the same bytes become something else.
+    """
+
+    title: str
+    reader: str
+    media_types: tuple[str, ...]
+    suffixes: tuple[str, ...]
+    rule: int = 1
+    binary: bool = False
+    contained: bool = False
+    extra: str = ""
+    needs: tuple[str, ...] = ()
+
+    @property
+    def version(self) -> str:
+        return f"{self.rule}.{_SPLITTING}"
+
+
+FORMATS = (
+    Format(
+        title="Markdown",
+        reader="markdown",
+        media_types=(MARKDOWN,),
+        suffixes=(".md", ".markdown", ".mdown", ".mkd", ".mkdn", ".mdx", ".qmd"),
+    ),
+    Format(title="reStructuredText", reader="rst", media_types=(RST,), suffixes=(".rst", ".rest")),
+    Format(title="plain text", reader="plain", media_types=(PLAIN,), suffixes=(".txt", ".text", ".asc")),
+    Format(title="HTML", reader="html", media_types=(HTML,), suffixes=(".html", ".htm")),
+    Format(title="XHTML", reader="html", media_types=(XHTML,), suffixes=(".xhtml",)),
+)
+
+FORMAT_OF = {media_type: format for format in FORMATS for media_type in format.media_types}
+READERS = {media_type: (format.reader, format.version) for media_type, format in FORMAT_OF.items()}
+"""Name and version of the reader of each media type."""
+
+BY_SUFFIX = {suffix: format.media_types[0] for format in FORMATS for suffix in format.suffixes}
