@@ -413,23 +413,18 @@ def _lexical_sample(found: _Findings, path: Path, entries: Mapping[int, Entry]) 
 
 
 def _vector_sample(found: _Findings, path: Path, entries: Mapping[int, Entry]) -> None:
-    import numpy as np
-
     from consilience.index._files import read_json
-    from consilience.index.vector_files import Meta, Rows, read_meta, text_hash
+    from consilience.index.vector_files import Meta, Rows, hashes_of, read_meta, text_hash
     from consilience.plan.entries import embedded_text
 
     meta = read_json(path / "meta.json", Meta)
     if meta is None or read_meta(path, meta.tag) is None:
         return
-    rows = Rows(path, meta)
-    has, at = rows.rows_of(np.array(list(entries), np.int64))
-    held = [n for n, here in zip(entries, has, strict=True) if here]
-    said = [rows.hashes[row].tobytes() for row in at]
-    other = sum(hashed != text_hash(embedded_text(entries[n])) for n, hashed in zip(held, said, strict=True))
-    if other > HALF * len(held):
+    said = hashes_of(Rows(path, meta), list(entries))
+    other = sum(hashed != text_hash(embedded_text(entries[n])) for n, hashed in said.items())
+    if other > HALF * len(said):
         found.report(
-            "vectors", path, f"{other} of {len(held)} rows looked at are of other texts: another brain's?"
+            "vectors", path, f"{other} of {len(said)} rows looked at are of other texts: another brain's?"
         )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -202,3 +202,10 @@ def column_bytes(rows: Rows, column: str) -> memoryview:
     """The committed bytes of one column."""
     values = getattr(rows, column)
     return memoryview(values.reshape(-1).view(np.uint8)) if values.size else memoryview(b"")
+
+
+def hashes_of(rows: Rows, ns: Sequence[int]) -> dict[int, bytes]:
+    """The hash of the text behind each of these ordinals that has a row."""
+    found, at = rows.rows_of(np.array(ns, np.int64))
+    held = [n for n, here in zip(ns, found, strict=True) if here]
+    return {n: rows.hashes[row].tobytes() for n, row in zip(held, at, strict=True)}

@@ -10,6 +10,7 @@ covered by any hash, and so not checked: free space in the database file.
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from consilience.progress import NO_PROGRESS, Progress
 from consilience.protocol import Actor, Digest, MemoryType, format_digest, sha256
 from consilience.protocol import snapshot as snapshots
 from consilience.store.codec import ERASED, DecodeError
-from consilience.store.connection import CONTENT, DATABASE, Connection
+from consilience.store.connection import CONTENT, DATABASE, Connection, open_connection
 from consilience.store.content import file_for, list_files, read_file
 from consilience.store.leaves import Leaves
 from consilience.store.pruned import PRUNED_TABLE, all_pruned
@@ -127,7 +128,8 @@ def verify(
     damage = file_problems(target / DATABASE)
     try:
         with Store.open(target, read_only=True) as store, store.reading() as connection:
-            return _Verification(connection, progress, every_snapshot, at, damage).run()
+            beside = _DatabaseCheck(connection.path) if connection.reusable else None
+            return _Verification(connection, progress, every_snapshot, at, damage, beside).run()
     except (CorruptStoreError, ConfigurationError, BrainNotFoundError) as error:
         if not Store.exists(target):
             raise
@@ -142,6 +144,38 @@ def verify_connection(connection: Connection, progress: Progress = NO_PROGRESS) 
     return _Verification(connection, progress, False, None).run()
 
 
+def _integrity(connection: Connection) -> list[str]:
+    """What SQLite's own check finds."""
+    connection.rows(f"PRAGMA cache_size=-{CACHE_KIB}")
+    found = [row[0] for row in connection.rows("PRAGMA integrity_check(100)")]
+    return [f"SQLite: {message}" for message in found if message != "ok"]
+
+
+class _DatabaseCheck(threading.Thread):
+    """SQLite's own check on a connection of its own, while this thread looks at the blocks: it holds no lock of
+    Python's."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(daemon=True)
+        self._path = path
+        self._found: list[str] = []
+        self.start()
+
+    def run(self) -> None:
+        try:
+            connection = open_connection(self._path)
+            try:
+                self._found = _integrity(connection)
+            finally:
+                connection.close()
+        except ConsilienceError as error:
+            self._found = [error.message]
+
+    def result(self) -> list[str]:
+        self.join()
+        return self._found
+
+
 class _Verification:
     """One run: the steps, and what they found."""
 
@@ -152,7 +186,9 @@ class _Verification:
         every_snapshot: bool,
         at: Digest | None,
         damage: Sequence[str] = (),
+        beside: _DatabaseCheck | None = None,
     ) -> None:
+        self._beside = beside
         self._at = at
         self._db = connection
         self._damage = damage
@@ -172,7 +208,8 @@ class _Verification:
     def run(self) -> VerifyReport:
         for detail in self._damage:
             self._report("file", detail)
-        self._step("database", self._database)
+        if self._beside is None:
+            self._step("database", self._database)
         self._step("schema", self._schema)
         self._step("snapshot", self._chain)
         self._progress.start(
@@ -181,6 +218,11 @@ class _Verification:
         self._step("block", self._all_blocks)
         self._step("module", self._modules)
         self._step("content", self._contents)
+        if self._beside is not None:
+            rest, self._problems = self._problems, []
+            self._step("database", self._database_beside)
+            for problem in rest:
+                self._keep(problem)
         self._progress.close()
         self._counts.update(blocks=self._blocks.blocks, records=self._blocks.records)
         return VerifyReport(
@@ -204,19 +246,25 @@ class _Verification:
     def _report(
         self, what: str, detail: str, module: MemoryType | None = None, block_id: bytes | None = None
     ) -> None:
+        named = format_digest(block_id) if isinstance(block_id, bytes) and len(block_id) == 32 else None
+        self._keep(Problem(what=what, detail=detail, module=module, block_id=named))
+
+    def _keep(self, problem: Problem) -> None:
         if len(self._problems) == MAX_PROBLEMS:
             self._more += 1
-            return
-        named = format_digest(block_id) if isinstance(block_id, bytes) and len(block_id) == 32 else None
-        self._problems.append(Problem(what=what, detail=detail, module=module, block_id=named))
+        else:
+            self._problems.append(problem)
 
     # --- the file -------------------------------------------------------------------------------------------
 
     def _database(self) -> None:
-        self._db.rows(f"PRAGMA cache_size=-{CACHE_KIB}")
-        for (message,) in self._db.rows("PRAGMA integrity_check(100)"):
-            if message != "ok":
-                self._report("database", f"SQLite: {message}")
+        for detail in _integrity(self._db):
+            self._report("database", detail)
+
+    def _database_beside(self) -> None:
+        assert self._beside is not None
+        for detail in self._beside.result():
+            self._report("database", detail)
 
     def _schema(self) -> None:
         sql = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name"
