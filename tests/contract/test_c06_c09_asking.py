@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import threading
+from typing import Any
 
 import pytest
 from product import OFF_TOPIC, PARAGRAPHS, QUESTION, SENTENCES, Product
@@ -66,9 +67,9 @@ def test_c06_members_run_side_by_side(farm: Product, monkeypatch: pytest.MonkeyP
     together = threading.Barrier(3)
     whole = Brain.search
 
-    def search(self: Brain, query: Query) -> Bundle:
+    def search(self: Brain, query: Query, **more: Any) -> Bundle:
         together.wait(timeout=120)
-        return whole(self, query)
+        return whole(self, query, **more)
 
     monkeypatch.setattr(Brain, "search", search)
     assert farm.csl("compound", "search", "--all", QUESTION, "--json").data["count"] > 0
