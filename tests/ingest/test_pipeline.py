@@ -177,11 +177,11 @@ def test_one_bad_file_does_not_take_the_others_with_it(kept: Kept) -> None:
 def test_a_newer_reader_replaces_the_passages_of_the_older_one(
     kept: Kept, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from consilience.ingest.readers import markdown
+    from consilience.ingest.readers.formats import MARKDOWN, READERS
 
     kept.write("a.md", INTRO)
     kept.ingest()
-    monkeypatch.setattr(markdown, "VERSION", "99")
+    monkeypatch.setitem(READERS, MARKDOWN, ("markdown", "99"))
     report = kept.ingest()
     assert report.changed == 1
     assert kept.texts() == [INTRO]

@@ -14,6 +14,7 @@ Set up:
 Fill:
   ingest    Take files and folders into a brain
   index     Bring a brain's indices up to date
+  readers   List what kinds of file can be read here
 
 Keep:
   retain    Hide, drop or destroy what a brain holds, by a rule and with a
@@ -220,8 +221,8 @@ Examples:
     "ingest": """\
 Usage: csl ingest [OPTIONS] PATH...
 
-  Take Markdown, reStructuredText, plain text and HTML into a brain, whose
-  layout is made if need be.
+  Take files of every kind that `csl readers` lists into a brain, whose layout
+  is made if need be.
 
   What was taken before and has not changed costs nothing. A changed file
   supersedes what it replaced. Interrupting is safe: the same command goes on
@@ -275,6 +276,27 @@ Global options:
 Examples:
   csl index --brain algebra
   csl index --rebuild
+""",
+    "readers": """\
+Usage: csl readers [OPTIONS]
+
+  List every kind of file there is a reader for: the reader's version, the
+  endings and media types it takes, and the command that installs what is
+  missing.
+
+Options:
+  -h, --help  Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Examples:
+  csl readers
 """,
     "retain": """\
 Usage: csl retain [OPTIONS] COMMAND [ARGS]...

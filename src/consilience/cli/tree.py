@@ -73,6 +73,7 @@ SECTIONS: dict[str, dict[str, Leaf | Branch]] = {
     "Fill": {
         "ingest": Leaf(f"{_COMMANDS}.ingest", "ingest", "Take files and folders into a brain"),
         "index": Leaf(f"{_COMMANDS}.ingest", "index", "Bring a brain's indices up to date"),
+        "readers": Leaf(f"{_COMMANDS}.readers", "readers", "List what kinds of file can be read here"),
     },
     "Keep": {
         "retain": RETAIN,

@@ -39,7 +39,7 @@ def ingest(
     no_ignore: bool,
     no_embed: bool,
 ) -> int:
-    """Take Markdown, reStructuredText, plain text and HTML into a brain, whose layout is made if need be.
+    """Take files of every kind that `csl readers` lists into a brain, whose layout is made if need be.
 
     What was taken before and has not changed costs nothing. A changed file supersedes what it replaced.
     Interrupting is safe: the same command goes on from there.

@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib
 from typing import Protocol, cast
 
+import msgspec
+
 from consilience.ingest.decoding import Decoded, decode, is_visible
 from consilience.ingest.model import Document, Skip
 from consilience.ingest.readers.formats import FORMAT_OF, READERS, Format
@@ -49,9 +51,12 @@ def read_as(media_type: str, data: bytes, name: str) -> Document | Skip:
         document = contained.read(format.reader, data, name)
     else:
         document = read_here(format, data, name)
-    if isinstance(document, Document) and not any(is_visible(block.text) for block in document.blocks):
+    if isinstance(document, Skip):
+        return document
+    if not any(is_visible(block.text) for block in document.blocks):
         return Skip("no text in it")
-    return document
+    reader, version = READERS[media_type]
+    return msgspec.structs.replace(document, reader=reader, version=version)
 
 
 def read_here(format: Format, data: bytes, name: str) -> Document | Skip:

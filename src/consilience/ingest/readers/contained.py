@@ -113,8 +113,8 @@ class Container:
         self._served += 1
         if reply.memory:
             self._end()
-            error = f"needs more than {self.limits.memory >> 20:,} MiB of memory to read"
-            return Skip(error, failed=True) if fresh else Reply(error=error)
+            reason = f"needs more than {self.limits.memory >> 20:,} MiB of memory to read"
+            return Skip(reason, failed=True) if fresh else Reply(error=reason)
         if reply.document is not None:
             return reply.document
         return reply.skip or Skip(f"the reader failed: {reply.error}", failed=True)
