@@ -200,7 +200,7 @@ def _extra() -> Iterator[Block]:
 
 
 def verification(folder: Path, blocks: list[Block]) -> None:
-    spent, report = timed(lambda: verify(folder / "brain"))
+    spent, report = min((timed(lambda: verify(folder / "brain")) for _ in range(3)), key=lambda each: each[0])
     assert report.ok, report.problems[:3]
     by_type = [sorted(b.id for b in blocks if b.memory_type is m) for m in MemoryType]
 
@@ -214,7 +214,7 @@ def verification(folder: Path, blocks: list[Block]) -> None:
         f"verify {report.checked.blocks} blocks",
         spent,
         "hash the same bytes, and the roots",
-        timed(floor_work)[0],
+        least(floor_work, 3),
     )
 
 
@@ -222,12 +222,15 @@ def reads(folder: Path, blocks: int) -> None:
     chance = random.Random(3)
     ns = [chance.randrange(1, blocks) for _ in range(20)]
     with Store.open(folder / "brain") as store, store.view() as view:
+        matches = view.blocks(ns)
         for name, work in (
             ("blocks of 20 matches", lambda: view.blocks(ns)),
             ("members of 20 matches", lambda: view.members(ns)),
             ("hidden of 20 matches", lambda: view.hidden(ns)),
             ("sources of 20 matches", lambda: view.sources(ns)),
             ("children of a file", lambda: view.children(1)),
+            ("records about a block", lambda: view.records_about(ns[0])),
+            ("proofs of 20 matches, checked", lambda: view.proven(matches)),
         ):
             print(f"{name:<34} {least(work, 20)}")
         print(f"{'scan everything':<34} {timed(lambda: sum(1 for _ in view.scan()))[0]}")
