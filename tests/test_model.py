@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from consilience.model import Locator
+from consilience.model import UNITS, Locator
 
 lines = st.integers(1, 10**7)
 dates = st.dates().map(str) | st.datetimes().map(lambda t: t.replace(microsecond=0).isoformat() + "Z")
@@ -22,6 +22,7 @@ def locators(draw: st.DrawFn) -> Locator:
         last_line=last,
         date=draw(st.none() | dates),
         headings=tuple(draw(st.lists(headings, max_size=3))),
+        unit="line" if first is None else draw(st.sampled_from(UNITS)),
     )
 
 
@@ -68,7 +69,13 @@ def test_any_text_of_others_parses_to_something_stable(text: str) -> None:
         ("@2001-01-30T10:00:00Z", Locator(date="2001-01-30T10:00:00Z")),
         ("# a \\> b", Locator(headings=("a > b",))),
         ("L1 # #", Locator(first_line=1, last_line=1, headings=("#",))),
-        ("page 7", Locator(headings=("page 7",))),
+        ("page 7", Locator(first_line=7, last_line=7, unit="page")),
+        ("slide 7-9 # a", Locator(first_line=7, last_line=9, unit="slide", headings=("a",))),
+        ("page 7-L9", Locator(headings=("page 7-L9",))),
+        ("page vii", Locator(headings=("page vii",))),
+        ("page 7L1", Locator(headings=("page 7L1",))),
+        ("line 7", Locator(headings=("line 7",))),
+        ("page 5-3", Locator(headings=("page 5-3",))),
         ("L5-L3", Locator(headings=("L5-L3",))),
         ("L0", Locator(headings=("L0",))),
         ("L1 page", Locator(headings=("L1 page",))),

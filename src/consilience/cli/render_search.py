@@ -57,7 +57,7 @@ def roots(verified_against: Sequence[ModuleRoot], terminal: Terminal) -> Iterato
 
 
 def place(sources: Sequence[Source]) -> str:
-    """The first place a block came from, as `file:lines`, and how many more there are."""
+    """The first place a block came from, as `file:lines` or `file page 3`, and how many more there are."""
     known = [source for source in sources if source.origin is not None]
     if not known:
         return ""
@@ -65,7 +65,8 @@ def place(sources: Sequence[Source]) -> str:
     lines = ""
     if where.first_line is not None:
         last = where.last_line
-        lines = f":{where.first_line}" + (f"-{last}" if last not in (None, where.first_line) else "")
+        mark = ":" if where.unit == "line" else f" {where.unit} "
+        lines = f"{mark}{where.first_line}" + (f"-{last}" if last not in (None, where.first_line) else "")
     more = f" (+{len(known) - 1} more)" if len(known) > 1 else ""
     return clean(known[0].origin or "") + lines + more
 

@@ -136,7 +136,8 @@ class _Tree:
         lines = _lines(place)
         name = f"{node.memory_type.value if node.memory_type else 'not here'} {short(node.block_id)}"
         title = clean(node.title)
-        where = f"  {lines}" if lines and not self._up else ""
+        unit = "" if place.unit == "line" else f"{place.unit} "
+        where = f"  {unit}{lines}" if lines and not self._up else ""
         head = f"{branch}{name}{where}"
         room = self._terminal.prose - columns(head) - 2
         shown = f"  {fit(title, room)}" if title and room > 8 else ""
@@ -152,7 +153,7 @@ class _Tree:
     ) -> Iterator[tuple[str, str]]:
         if self._up:
             headings = " > ".join(clean(heading) for heading in place.headings)
-            if where := ", ".join(part for part in (lines and f"lines {lines}", headings) if part):
+            if where := ", ".join(part for part in (lines and _counted(place, lines), headings) if part):
                 yield where, "dim"
         how = _how(node, with_file=self._up or before is None)
         if before is None or how != _how(before, with_file=self._up):
@@ -178,6 +179,10 @@ def _lines(place: Locator) -> str:
         return ""
     last = place.last_line
     return f"{place.first_line}" + (f"-{last}" if last is not None and last != place.first_line else "")
+
+
+def _counted(place: Locator, lines: str) -> str:
+    return f"lines {lines}" if place.unit == "line" else f"{place.unit} {lines}"
 
 
 def _how(node: TraceNode, *, with_file: bool) -> list[str]:

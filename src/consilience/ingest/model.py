@@ -37,7 +37,8 @@ class TextBlock(msgspec.Struct, frozen=True, kw_only=True):
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
     """The text view of one file. `reader` and `version` name what made it; `date` is the UTC day that the source
-    itself declares (`2009-06-18`), never a file time; `encoding` is what the bytes were decoded as."""
+    itself declares (`2009-06-18`), never a file time; `encoding` is what the bytes were decoded as. `unit` is what the
+    blocks' line numbers count where the source has no lines: one of `consilience.model.UNITS`."""
 
     title: str
     date: str | None = None
@@ -46,6 +47,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     reader: str
     version: str
     encoding: str = "utf-8"
+    unit: str = "line"
     warnings: tuple[str, ...] = ()
 
     @property

@@ -41,7 +41,9 @@ def split(document: Document) -> tuple[Passage, ...]:
         for text, role, path, first, last in _units(group[0], blocks):
             if not is_visible(text):
                 continue
-            locator = Locator(first_line=first, last_line=last, date=document.date, headings=path)
+            locator = Locator(
+                first_line=first, last_line=last, date=document.date, headings=path, unit=document.unit
+            )
             passages.append(Passage(text=text, locator=locator, role=role))
     return tuple(passages)
 

@@ -35,7 +35,7 @@ from consilience.protocol import (
 
 __all__ = ["Arrivals", "Need"]
 
-_first_line = re.compile(r"L([0-9]{1,9})(?![0-9])").match
+_first_line = re.compile(r"(?:L|[a-z]+ )([0-9]{1,9})(?![0-9])").match
 _NOWHERE = 1 << 40
 
 

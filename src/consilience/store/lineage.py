@@ -49,7 +49,7 @@ class _RecordEnvelope(msgspec.Struct):
 _PACKED = f"CASE r.enc WHEN {PACKED} THEN r.data END"
 """A record's packed form, NULL where it is stored whole."""
 
-_first_line = re.compile(r"L([0-9]{1,18})(?![0-9])").match
+_first_line = re.compile(r"(?:L|[a-z]+ )([0-9]{1,18})(?![0-9])").match
 _read_canonical = msgspec.json.Decoder(_CanonicalEnvelope).decode
 _read_record = msgspec.json.Decoder(_RecordEnvelope).decode
 
