@@ -63,9 +63,10 @@ def rounds(worker: Worker, farm: Product, count: int, chance: random.Random) -> 
         outcome = worker.run(farm, [*args, "--json"], kill_after=chance.uniform(0, 1.2 * typical))
         if outcome.status == -9:
             killed += 1
+            typical *= 1.15  # a busy machine: let the next one come further
         else:
             assert outcome.done.status == 0, (i, outcome)
-            typical = 0.7 * typical + 0.3 * (time.monotonic() - start)
+            typical = time.monotonic() - start
         found = history(brain)
         new = found[len(known) :]
         assert found[: len(known)] == known, i
@@ -94,7 +95,7 @@ def finished(farm: Product, fresh: Product) -> None:
 def test_some_kills_of_one_brain(worker: Worker) -> None:
     with ground() as folder:
         farm = started(folder / "farm")
-        assert rounds(worker, farm, 9, random.Random(3)) >= 2
+        assert rounds(worker, farm, 8, random.Random(3)) >= 2
         finished(farm, new_project(folder / "fresh"))
 
 

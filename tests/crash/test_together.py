@@ -109,7 +109,7 @@ def settled(farm: Product) -> None:
 
 def test_three_writers_and_three_readers(farm: Product) -> None:
     before = history(farm.brain("one"))
-    lines = run(farm, writers=3, readers=3, indexers=2, seconds=1.5)
+    lines = run(farm, writers=3, readers=3, indexers=2, seconds=1.0)
     check(farm, before, lines)
     settled(farm)
 

@@ -188,7 +188,7 @@ def _import_forward(farm: Product) -> Work:
     return Work(("import", "layout", "--brain", "one"), at_once=True)
 
 
-QUICK = ("ingest", "first ingest", "catch up", "redact", "prune", "import")
+QUICK = ("ingest", "first ingest", "redact", "prune", "import")
 """Those that the ordinary suite disturbs; the long run all of them."""
 
 OPERATIONS: dict[str, Callable[[Product], Work]] = {
