@@ -297,13 +297,8 @@ class _Query:
 
     def _run(self, sql: str) -> tuple[tuple[ResultColumn, ...], list[tuple[Any, ...]]]:
         """Run it, with casts where a value would not leave the engine as it is."""
-        names, types = self._sealed.columns(sql)
-        casts = [portable(type_) for type_ in types]
-        if any(cast != str(type_) for cast, type_ in zip(casts, types, strict=True)):
-            listed = ", ".join(f"CAST(c{at} AS {cast}) AS c{at}" for at, cast in enumerate(casts))
-            sql = f"SELECT {listed} FROM ({sql}) AS t({', '.join(f'c{at}' for at in range(len(types)))})"
         try:
-            rows = self._sealed.run(sql, self._asked.limit + 1)
+            names, types, rows = self._sealed.run_typed(sql, self._asked.limit + 1, _casts)
         except EngineError as error:
             folders = tuple(opened.derived for opened in self._opened.values() if opened.tables)
             raise (CacheError(error, folders) if self._kept and folders else error) from error
@@ -358,6 +353,12 @@ class _Query:
         from consilience.sql.proving import prove_ids
 
         return prove_ids([opened.reader.view for opened in self._opened.values()], columns, rows)
+
+
+def _casts(types: list[Any]) -> list[str] | None:
+    """What values are cast to before they leave the engine, None where they are as good as they are."""
+    casts = [portable(type_) for type_ in types]
+    return None if casts == [str(type_) for type_ in types] else casts
 
 
 def _shown(type_: Any) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from consilience.errors import ConsilienceError, MissingExtraError, QueryError, StorageError
@@ -40,50 +40,56 @@ class Limits(Value, frozen=True, kw_only=True):
     threads: int = 2
 
 
-_SETTINGS = (
-    "temp_directory = ''",
-    "max_temp_directory_size = '0KiB'",
-    "TimeZone = 'UTC'",
-    "python_enable_replacements = false",
-    "python_scan_all_frames = false",
-    "allow_community_extensions = false",
-    "allow_unsigned_extensions = false",
-    "autoinstall_known_extensions = false",
-    "autoload_known_extensions = false",
-    "allow_persistent_secrets = false",
+_OPENING = {
+    "temp_directory": "",
+    "max_temp_directory_size": "0KiB",
+    "allow_community_extensions": "false",
+    "allow_unsigned_extensions": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "allow_persistent_secrets": "false",
+    "python_enable_replacements": "false",
+    "python_scan_all_frames": "false",
+}
+"""Settings from the beginning."""
+
+_CLOSING = (
     "enable_progress_bar = false",
+    "TimeZone = 'UTC'",
     "enable_external_access = false",
     "lock_configuration = true",
 )
-"""In this order: the last two let nothing through afterwards."""
-
-_OPENING = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+"""Settings that seal, in this order: the last two let nothing through afterwards."""
 
 
-def connect() -> DuckDBPyConnection:
-    """An open database in memory. MissingExtraError where the engine is not installed."""
+def connect(limits: Limits | None = None) -> DuckDBPyConnection:
+    """An open database in memory, within limits of memory and threads where some are given.
+
+    MissingExtraError where the engine is not installed.
+    """
     try:
         import duckdb
     except ImportError as error:
         raise MissingExtraError(
             "SQL needs the engine, which is not installed", hint="pip install 'consilience[sql]'"
         ) from error
-    return duckdb.connect(":memory:", config=dict(_OPENING))
+    config: dict[str, str | bool | int | float | list[str]] = {**_OPENING}
+    if limits is not None:
+        config |= {"memory_limit": f"{limits.memory_mib}MiB", "threads": str(limits.threads)}
+    return duckdb.connect(":memory:", config=config)
 
 
 class Sealed:
     """One database in memory. Prepare it through `connection`, then `seal` it, then `run` queries."""
 
-    def __init__(self, limits: Limits | None = None, connection: DuckDBPyConnection | None = None) -> None:
+    def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
-        self.connection = connect() if connection is None else connection
-        self.connection.execute(f"SET memory_limit = '{self.limits.memory_mib}MiB'")
+        self.connection = connect(self.limits)
         self._sealed = False
 
     def seal(self) -> None:
         """Shut it. What was attached before stays readable; nothing can be attached, set or loaded any more."""
-        self.connection.execute(f"SET threads = {self.limits.threads}")
-        for setting in _SETTINGS:
+        for setting in _CLOSING:
             self.connection.execute(f"SET {setting}")
         self._sealed = True
 
@@ -94,15 +100,26 @@ class Sealed:
         """
         return self.within(lambda connection: connection.execute(_one(connection, sql)).fetchmany(rows))
 
-    def columns(self, sql: str) -> tuple[list[str], list[Any]]:
-        """The names and types of the columns of one SELECT, which is not run. As `run`."""
+    def run_typed(
+        self, sql: str, rows: int, cast: Callable[[list[Any]], Sequence[str] | None]
+    ) -> tuple[list[str], list[Any], list[tuple[Any, ...]]]:
+        """Names and types of the columns, and the rows. `cast` says of types which SQL types the values are cast to
+        before they leave the engine, None for none. As `run`."""
 
-        def bound(connection: DuckDBPyConnection) -> tuple[list[str], list[Any]]:
-            _one(connection, sql)
+        def work(connection: DuckDBPyConnection) -> tuple[list[str], list[Any], list[tuple[Any, ...]]]:
+            statement = _one(connection, sql)
             relation = connection.sql(sql)
-            return list(relation.columns), list(relation.types)
+            names, types = list(relation.columns), list(relation.types)
+            casts = cast(types)
+            if casts is not None:
+                columns = [f"c{at}" for at in range(len(types))]
+                listed = ", ".join(
+                    f"CAST({c} AS {type_}) AS {c}" for c, type_ in zip(columns, casts, strict=True)
+                )
+                statement = _one(connection, f"SELECT {listed} FROM ({sql}) AS t({', '.join(columns)})")
+            return names, types, connection.execute(statement).fetchmany(rows)
 
-        return self.within(bound)
+        return self.within(work)
 
     def within(self, work: Callable[[DuckDBPyConnection], Answer]) -> Answer:
         """`work` in a read-only transaction under the limits, in a thread of its own, so that an interrupt of the
