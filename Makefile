@@ -10,7 +10,7 @@ JOBS ?= 2
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test pytest lint format readme soak bench clean venv-semantic venv-dev
+.PHONY: help demo test pytest lint format readme soak fuzz bench clean venv-semantic venv-dev
 
 help:
 	@echo 'make demo     install into $(VENV) and ask three small brains a few questions'
@@ -18,6 +18,7 @@ help:
 	@echo 'make lint     lint, types and imports alone'
 	@echo 'make pytest   tests alone; PYTEST_ARGS="-k fusion" chooses, JOBS=4 side by side'
 	@echo 'make soak     the long runs; PYTEST_ARGS=--soak-examples=10000 makes them shorter'
+	@echo 'make fuzz     queries nobody wrote, against the guard and the seal'
 	@echo 'make bench    the benchmarks that there are, and how to run one'
 	@echo 'make readme   put the output of the demo into the README'
 	@echo 'make format   put the code into its format'
@@ -48,6 +49,9 @@ readme: demo
 
 soak: venv-dev
 	$(BIN)/python -m pytest -m soak -n $(JOBS) $(PYTEST_ARGS)
+
+fuzz: venv-dev
+	$(BIN)/python -m pytest -m soak tests/sql/test_fuzz.py $(PYTEST_ARGS)
 
 bench: venv-dev
 	@for file in bench/bench_*.py; do \
