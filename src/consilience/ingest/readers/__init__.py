@@ -20,7 +20,7 @@ __all__ = ["media_type_of", "read", "read_as", "reader_id"]
 
 
 class _TextReader(Protocol):
-    def read(self, decoded: Decoded, name: str) -> Document: ...
+    def read(self, decoded: Decoded, name: str) -> Document | Skip: ...
 
 
 class _BytesReader(Protocol):

@@ -13,6 +13,7 @@ RST = "text/x-rst"
 PLAIN = "text/plain"
 HTML = "text/html"
 XHTML = "application/xhtml+xml"
+NOTEBOOK = "application/x-ipynb+json"
 
 _SPLITTING = "1"
 """The version of passages.split: part of every reader's version, since what a file becomes depends on both."""
@@ -52,6 +53,7 @@ FORMATS = (
     Format(title="plain text", reader="plain", media_types=(PLAIN,), suffixes=(".txt", ".text", ".asc")),
     Format(title="HTML", reader="html", media_types=(HTML,), suffixes=(".html", ".htm")),
     Format(title="XHTML", reader="html", media_types=(XHTML,), suffixes=(".xhtml",)),
+    Format(title="Jupyter notebook", reader="notebook", media_types=(NOTEBOOK,), suffixes=(".ipynb",)),
 )
 
 FORMAT_OF = {media_type: format for format in FORMATS for media_type in format.media_types}
