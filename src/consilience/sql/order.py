@@ -45,8 +45,7 @@ def limit_rows(statement: Node, rows: int) -> None:
     """Let the engine stop after `rows` rows, unless the query has a LIMIT itself."""
     modifiers = statement["node"]["modifiers"]
     if not any(modifier["type"] == "LIMIT_MODIFIER" for modifier in modifiers):
-        limit = {"class": "CONSTANT", "type": "VALUE_CONSTANT", "alias": "", **_NO_PLACE,
-                 "literal": {"kind": "INTEGER", "text": str(rows)}}  # fmt: skip
+        limit = _number(rows)
         modifiers.append(
             {"type": "LIMIT_MODIFIER", "limit": limit, "offset": None, "limit_type": "ROW_COUNT"}
         )
@@ -78,13 +77,44 @@ def _order_query(node: Node, *, outermost: bool) -> None:
     takes_some = "LIMIT_MODIFIER" in kinds or (distinct is not None and distinct["distinct_on_targets"])
     if not outermost and not takes_some:
         return
-    more = [_order(key) for key in keys] if keys else [_order(_all_columns())]
     ordering = kinds.get("ORDER_MODIFIER")
-    if ordering is not None:
-        ordering["orders"] = [*ordering["orders"], *more]
-        return
-    at = next((i for i, m in enumerate(modifiers) if m["type"] == "LIMIT_MODIFIER"), len(modifiers))
-    modifiers.insert(at, {"type": "ORDER_MODIFIER", "orders": more})
+    if ordering is None:
+        ending = keys or [_all_columns()]
+        at = next((i for i, m in enumerate(modifiers) if m["type"] == "LIMIT_MODIFIER"), len(modifiers))
+        modifiers.insert(at, {"type": "ORDER_MODIFIER", "orders": [_order(key) for key in ending]})
+    elif not _is_all(ordering["orders"]):
+        ending = keys or _positions(node) or [_all_columns()]
+        ordering["orders"] = [*ordering["orders"], *(_order(key) for key in ending)]
+
+
+def _is_all(orders: list[Node]) -> bool:
+    """Whether it is `ORDER BY ALL`, which is total and may have nothing after it."""
+    return len(orders) == 1 and bool(orders[0]["expression"].get("class") == "STAR")
+
+
+def _positions(node: Node) -> list[Node]:
+    """The columns of a result by their numbers; none where a star leaves open how many there are."""
+    while node["type"] != "SELECT_NODE":
+        node = node["left"] or node["children"][0]
+    if any(True for _ in _stars(node["select_list"])):
+        return []
+    return [_number(at) for at in range(1, len(node["select_list"]) + 1)]
+
+
+def _stars(node: object) -> Iterator[Node]:
+    if isinstance(node, list):
+        for each in node:
+            yield from _stars(each)
+    elif isinstance(node, dict) and node.get("class") != "SUBQUERY":
+        if node.get("class") == "STAR":
+            yield node
+        for each in node.values():
+            yield from _stars(each)
+
+
+def _number(value: int) -> Node:
+    literal = {"kind": "INTEGER", "text": str(value)}
+    return {"class": "CONSTANT", "type": "VALUE_CONSTANT", "alias": "", **_NO_PLACE, "literal": literal}
 
 
 def _row_keys(node: Node, distinct: Node | None) -> list[Node]:
@@ -189,7 +219,7 @@ def _exact(node: Node) -> bool:
 
 
 def _all_columns() -> Node:
-    """`COLUMNS(*)`, which in ORDER BY means every column of the result."""
+    """`COLUMNS(*)`, which alone in ORDER BY means every column of the result, after others every one of FROM."""
     return {
         "class": "STAR",
         "type": "STAR",
