@@ -68,7 +68,7 @@ def test_a_question_finds_its_subject_and_says_what_it_was_verified_against(brai
     assert all("pump" in m.text for m in bundle.matches)
     assert [m.rank for m in bundle.matches] == [1, 2, 3]
     assert bundle.matches[0].score == 1.0
-    assert all(m.strength is not None and m.strength >= 0.7 for m in bundle.matches)
+    assert all(m.strength is not None and m.strength >= 0.5 for m in bundle.matches)
     first = bundle.matches[0]
     assert first.sources[0].origin == "docs/pumps.md"
     assert first.title == "All about pumps" and first.sources[0].place.first_line is not None
@@ -165,10 +165,10 @@ def test_explain_shows_every_plan_and_with_analyze_what_was_measured(brain: Brai
     assert not planned.analyzed and planned.count is None
     assert [p.chosen for p in planned.plans].count(True) == 1 and len(planned.plans) >= 4
     assert all(p.reason for p in planned.plans)
-    assert planned.floor.samples >= 50 and planned.floor.threshold == 0.70
+    assert planned.floor.samples >= 50 and (planned.floor.threshold, planned.floor.speaks) == (0.5, 0.8)
     measured = brain.explain(Query(text="who won the chess championship in Reykjavik"), analyze=True)
     assert measured.analyzed and measured.count == 0
-    assert measured.floor.best_withheld is not None and measured.floor.best_withheld < 0.70
+    assert measured.floor.best_withheld is not None and measured.floor.best_withheld < 0.8
     assert all(g.actual_us is not None for g in measured.plans[0].generators)
 
 

@@ -279,8 +279,8 @@ class TestCompound:
 
         whole = Brain.search
 
-        def damaged(self: Brain, query: Query) -> Bundle:
-            bundle = whole(self, query)
+        def damaged(self: Brain, query: Query, **at: Any) -> Bundle:
+            bundle = whole(self, query, **at)
             if self.name == "python":
                 return bundle
             warning = "verification_failed: sha256:00 was dropped"

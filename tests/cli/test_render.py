@@ -150,6 +150,7 @@ def explanation(brain: str, **changes: Any) -> Explanation:
         "floor": FloorReport(
             applied=True,
             threshold=0.95,
+            speaks=0.97,
             samples=52,
             best=0.5,
             best_withheld=0.5,
@@ -166,7 +167,7 @@ class TestExplanations:
         text = "\n".join(render_explain.explanation(explanation("b"), Terminal()))
         for said in (
             "stale: measured at 3 blocks",
-            "strength 0.9500, from 52 unrelated questions",
+            "the best must reach 0.97, every match 0.95, by 52 unrelated questions",
             "7 withheld, the best at 0.5000",
             "5 of 6",
             "not built",
@@ -184,7 +185,7 @@ class TestExplanations:
 
     def test_no_floor(self) -> None:
         floor = FloorReport(
-            applied=False, threshold=None, samples=0, best=None, best_withheld=None, withheld=0
+            applied=False, threshold=None, speaks=None, samples=0, best=None, best_withheld=None, withheld=0
         )
         assert render_explain.floor_text(floor) == "none measured; not applied"
 

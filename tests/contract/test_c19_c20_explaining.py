@@ -54,7 +54,8 @@ def test_c19_indices_statistics_and_floor(farm: Product) -> None:
     assert {"lexical", "vectors", "facets"} <= {each["name"] for each in data["indices"]}
     assert index(data, "vectors")["available"] is True and index(data, "vectors")["consulted"] is True
     assert "fresh" in data["statistics"]
-    assert data["floor"]["samples"] > 0 and data["floor"]["threshold"] == "0.7000"
+    assert data["floor"]["samples"] > 0
+    assert (data["floor"]["threshold"], data["floor"]["speaks"]) == ("0.5000", "0.8000")
     assert index(explained(farm, "west"), "vectors")["available"] is False
 
 
@@ -101,7 +102,9 @@ def test_c20_stale_statistics_are_said_and_planned_with_pessimistically(own_farm
     statistics = own_farm.brain("north") / "derived" / "statistics.json"
     fresh = explained(own_farm, "north")
     held = msgspec.json.decode(statistics.read_bytes())
-    statistics.write_bytes(msgspec.json.encode({**held, "blocks": held["blocks"] // 2}))
+    held["blocks"] //= 2
+    held.pop(next(name for name in held if "crc" in name))
+    statistics.write_bytes(msgspec.json.encode(held))
     stale = explained(own_farm, "north")
     assert "stale" not in fresh["statistics"] and "stale" in stale["statistics"]
     dearer = {plan["name"]: plan["estimated_us"] for plan in stale["plans"]}

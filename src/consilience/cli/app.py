@@ -140,8 +140,11 @@ def _called(args: list[str]) -> list[str]:
 
 def _hint(error: click.ClickException, path: str) -> str:
     if isinstance(error, click.NoSuchOption):
-        if error.possibilities:
-            return f"did you mean {' or '.join(sorted(error.possibilities))}?"
+        from difflib import get_close_matches
+
+        near = get_close_matches(error.option_name, error.possibilities or (), n=2, cutoff=0.7)
+        if near:
+            return f"did you mean {' or '.join(near)}?"
         if path.endswith(("search", "explain")):
             return f"a question that begins with a dash goes after two: {path} -- '{error.option_name} ...'"
     return f"{path} --help shows how it is used"
