@@ -384,7 +384,7 @@ Global options:
   -q, --quiet           No progress, notes or warnings.
 
 Examples:
-  csl retain drop 3f2a9c01d2e4 --reason 'wrong edition' --plan 0a1b2c3d4e5f-77aa00bb11cc22dd
+  csl retain drop 3f2a9c01d2e4 --reason 'wrong edition' --plan PLAN
   csl retain drop 3f2a9c01d2e4 --reason 'wrong edition' --yes
 """,
     "retain supersede": """\
@@ -493,7 +493,7 @@ Global options:
   -q, --quiet           No progress, notes or warnings.
 
 Examples:
-  csl retain redact 3f2a9c01d2e4 --reason 'asked by the person' --plan 0a1b2c3d4e5f-77aa00bb11cc22dd
+  csl retain redact 3f2a9c01d2e4 --reason 'asked by the person' --plan PLAN
 """,
     "retain readmit": """\
 Usage: csl retain readmit [OPTIONS] ID...

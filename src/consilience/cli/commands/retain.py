@@ -47,7 +47,7 @@ def plan(invocation: Invocation, what: str, ids: tuple[str, ...]) -> int:
     "drop",
     short_help="End the membership of blocks and of what came only from them",
     examples=[
-        "csl retain drop 3f2a9c01d2e4 --reason 'wrong edition' --plan 0a1b2c3d4e5f-77aa00bb11cc22dd",
+        "csl retain drop 3f2a9c01d2e4 --reason 'wrong edition' --plan PLAN",
         "csl retain drop 3f2a9c01d2e4 --reason 'wrong edition' --yes",
     ],
 )
@@ -71,7 +71,7 @@ def drop(invocation: Invocation, ids: tuple[str, ...], reason: str, plan: str | 
     "redact",
     short_help="Destroy the bytes of blocks, which stay members",
     examples=[
-        "csl retain redact 3f2a9c01d2e4 --reason 'asked by the person' --plan 0a1b2c3d4e5f-77aa00bb11cc22dd"
+        "csl retain redact 3f2a9c01d2e4 --reason 'asked by the person' --plan PLAN"
     ],
 )
 @argument("ids", metavar="ID...", nargs=-1, required=True, help=IDS)
