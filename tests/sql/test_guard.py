@@ -202,3 +202,19 @@ def test_a_refusal_says_what_where_and_what_instead(connection, query, members, 
     with pytest.raises(QueryError) as caught:
         guard(connection, query, members)
     assert (caught.value.message, caught.value.hint) == (message, hint)
+
+
+@pytest.mark.parametrize(
+    ("query", "what"),
+    [
+        ("SELECT 1 FROM semantic a NATURAL JOIN blocks b WHERE about(a.id, 'x', 0.1)", "NATURAL JOIN"),
+        ("SELECT COLUMNS('.*') FROM semantic WHERE about(id, 'x', 0.1)", "COLUMNS"),
+        ("SELECT semantic FROM semantic WHERE about(id, 'x', 0.1)", "whole row"),
+        ("SELECT (SELECT s) FROM semantic s WHERE about(s.id, 'x', 0.1)", "whole row"),
+    ],
+)
+def test_hidden_columns_are_shown_by_nothing(connection, query, what):
+    with pytest.raises(QueryError, match=rf"line 1, column \d+: .*{what}"):
+        guard(connection, query, ONE)
+    plain = query.partition(" WHERE about")[0]
+    assert checked(connection, guard(connection, plain, ONE).statement)

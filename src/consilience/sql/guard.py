@@ -175,6 +175,9 @@ class _Walk:
             self._maybe(node[key], scope, ctes)
         self._expressions(node["group_expressions"], scope, ctes)
         self._modifiers(node["modifiers"], scope, ctes)
+        revealing = scope.reveals()
+        if revealing is not None:
+            raise self._refuse(*revealing, "name the columns", words=("natural",))
         scope.close()
 
     def _modifiers(self, modifiers: Sequence[Node], scope: Scope, ctes: frozenset[str]) -> None:
@@ -207,6 +210,8 @@ class _Walk:
         if node.get("sample") is not None:
             raise self._sampling()
         if kind == "JOIN":
+            if node["ref_type"] == "NATURAL":
+                scope.natural.append(node)
             self._collect(node["left"], scope, ctes)
             self._collect(node["right"], scope, ctes)
         elif kind == "BASE_TABLE":

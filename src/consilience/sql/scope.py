@@ -55,10 +55,14 @@ class Scope:
     outer: Scope | None
     relations: list[Relation] = field(default_factory=list)
     stars: list[Node] = field(default_factory=list)
+    natural: list[Node] = field(default_factory=list)
+    rows: list[tuple[Node, Relation]] = field(default_factory=list)
 
     def refer(self, node: Node, names: list[str]) -> None:
-        """Remember a column that names its table in full, `algebra.semantic.id`, to be renamed with it."""
+        """Remember a column that names its table in full, `algebra.semantic.id`, to be renamed with it, and one that
+        may mean a whole row of a table."""
         if len(names) < 3:
+            self._remember_row(node, names)
             return
         scope: Scope | None = self
         while scope is not None:
@@ -68,6 +72,28 @@ class Scope:
                     relation.references.append((node, taken))
                     return
             scope = scope.outer
+
+    def _remember_row(self, node: Node, names: list[str]) -> None:
+        scope: Scope | None = self if len(names) == 1 else None
+        while scope is not None:
+            scope.rows += [
+                (node, relation) for relation in scope.relations if _name(relation) == names[0].lower()
+            ]
+            scope = scope.outer
+
+    def reveals(self) -> tuple[Node, str] | None:
+        """A construct that would show, or join on, the hidden column of a table that is compared with a text."""
+        if not any(relation.texts for relation in self.relations):
+            return None
+        for join in self.natural:
+            return join, "NATURAL JOIN of a table that is compared with a text is refused"
+        for star in self.stars:
+            if star["expr"] is not None:
+                return star, "COLUMNS(...) over a table that is compared with a text is refused"
+        for node, relation in self.rows:
+            if relation.texts:
+                return node, "the whole row of a table that is compared with a text is refused"
+        return None
 
     def owner(self, column: tuple[str, ...]) -> Relation | None:
         """The table whose `id` a column is: the one named, or the only relation of the FROM."""

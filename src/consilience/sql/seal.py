@@ -33,11 +33,11 @@ INTERRUPT_AGAIN_S = 0.02
 
 
 class Limits(Value, frozen=True, kw_only=True):
-    """What one query may take: seconds, and mebibytes of memory beside what Python takes."""
+    """What one query may take: seconds, mebibytes of memory beside what Python takes, threads (None: all cores)."""
 
     seconds: float = 30.0
     memory_mib: int = 1024
-    threads: int = 2
+    threads: int | None = None
 
 
 _OPENING = {
@@ -75,7 +75,9 @@ def connect(limits: Limits | None = None) -> DuckDBPyConnection:
         ) from error
     config: dict[str, str | bool | int | float | list[str]] = {**_OPENING}
     if limits is not None:
-        config |= {"memory_limit": f"{limits.memory_mib}MiB", "threads": str(limits.threads)}
+        config["memory_limit"] = f"{limits.memory_mib}MiB"
+        if limits.threads is not None:
+            config["threads"] = limits.threads
     return duckdb.connect(":memory:", config=config)
 
 
