@@ -11,7 +11,8 @@ import pytest
 
 from consilience.ingest import Skip, media_type_of, read
 from consilience.ingest.readers import formats, registry
-from consilience.ingest.readers.media import DOCX, EPUB, ODT, PPTX, XLSX, ZIP, content_type
+from consilience.ingest.readers.formats import DOCX, EPUB, ODT, PPTX
+from consilience.ingest.readers.media import XLSX, ZIP, content_type
 from consilience.ingest.readers.zip_names import names_in
 
 PAGE = b"<!doctype html><title>x</title><p>Words."

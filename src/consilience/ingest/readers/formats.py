@@ -14,6 +14,11 @@ PLAIN = "text/plain"
 HTML = "text/html"
 XHTML = "application/xhtml+xml"
 NOTEBOOK = "application/x-ipynb+json"
+PDF = "application/pdf"
+DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+ODT = "application/vnd.oasis.opendocument.text"
+EPUB = "application/epub+zip"
 
 _SPLITTING = "1"
 """The version of passages.split: part of every reader's version, since what a file becomes depends on both."""
@@ -54,6 +59,9 @@ FORMATS = (
     Format(title="HTML", reader="html", media_types=(HTML,), suffixes=(".html", ".htm")),
     Format(title="XHTML", reader="html", media_types=(XHTML,), suffixes=(".xhtml",)),
     Format(title="Jupyter notebook", reader="notebook", media_types=(NOTEBOOK,), suffixes=(".ipynb",)),
+    Format(
+        title="Word", reader="docx", media_types=(DOCX,), suffixes=(".docx",), binary=True, contained=True
+    ),
 )
 
 FORMAT_OF = {media_type: format for format in FORMATS for media_type in format.media_types}

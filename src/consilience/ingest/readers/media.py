@@ -7,10 +7,15 @@ import re
 from consilience.ingest.model import Skip
 from consilience.ingest.readers.formats import (
     BY_SUFFIX,
+    DOCX,
+    EPUB,
     FORMAT_OF,
     HTML,
     MARKDOWN,
+    ODT,
+    PDF,
     PLAIN,
+    PPTX,
     READERS,
     RST,
     XHTML,
@@ -19,12 +24,7 @@ from consilience.ingest.readers.zip_names import first_member, names_in
 
 __all__ = ["BARE_NAMES", "BY_SUFFIX", "HTML", "MARKDOWN", "PLAIN", "READERS", "RST", "XHTML", "media_type_of"]
 
-PDF = "application/pdf"
-DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
-ODT = "application/vnd.oasis.opendocument.text"
-EPUB = "application/epub+zip"
 ZIP = "application/zip"
 GZIP = "application/gzip"
 TAR = "application/x-tar"
