@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Protocol, runtime_checkable
+
 import msgspec
 
 from consilience.model import Locator
+
+QUIET = frozenset(("quoted", "signature", "system"))
+"""Tags of events that repeat or frame what somebody says: indexed as boilerplate."""
 
 
 class Skip(msgspec.Struct, frozen=True):
@@ -13,6 +19,19 @@ class Skip(msgspec.Struct, frozen=True):
 
     reason: str
     failed: bool = False
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """What makes a text something that happened: its passages become episodic blocks.
+
+    `when` is an instant in UTC (`2024-03-01T09:30:00Z`), `participants` the one who speaks first, `context` what it
+    belongs to (a subject, a channel). `tags` say what it is; QUIET names those that are ranked down.
+    """
+
+    when: str
+    participants: tuple[str, ...] = ()
+    context: str = ""
+    tags: tuple[str, ...] = ()
 
 
 class TextBlock(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,12 +52,22 @@ class TextBlock(msgspec.Struct, frozen=True, kw_only=True):
     depth: int = 0
     cells: tuple[str, ...] = ()
     head: bool = False
+    event: Event | None = None
+
+
+@runtime_checkable
+class Rows(Protocol):
+    """The blocks of a document too large to hold, from the first each time it is called; the same ones each time."""
+
+    def __call__(self) -> Iterator[TextBlock]: ...
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
     """The text view of one file. `reader` and `version` name what made it; `date` is the UTC day that the source
     itself declares (`2009-06-18`), never a file time; `encoding` is what the bytes were decoded as. `unit` is what the
-    blocks' line numbers count where the source has no lines: one of `consilience.model.UNITS`."""
+    blocks' line numbers count where the source has no lines: one of `consilience.model.UNITS`.
+
+    `rows`: a document of very many records gives its blocks by this and has none in `blocks`."""
 
     title: str
     date: str | None = None
@@ -49,6 +78,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     encoding: str = "utf-8"
     unit: str = "line"
     warnings: tuple[str, ...] = ()
+    rows: Rows | None = None
 
     @property
     def reader_id(self) -> str:
@@ -56,8 +86,9 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Passage(msgspec.Struct, frozen=True, kw_only=True):
-    """A normalised piece of text and where it stands. Its identity is `text` alone."""
+    """A normalised piece of text and where it stands. Its identity is `text` alone; with an event, that too."""
 
     text: str
     locator: Locator
     role: str = "prose"
+    event: Event | None = None

@@ -10,6 +10,7 @@ import textwrap
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, groupby, pairwise
+from operator import attrgetter
 
 from consilience.ingest.decoding import is_visible, nfc
 from consilience.ingest.model import Document, Passage, TextBlock
@@ -35,17 +36,33 @@ _PARAGRAPH_END = re.compile(r"\n\s*\n")
 
 def split(document: Document) -> tuple[Passage, ...]:
     """The passages of a document, in its order. Deterministic; a passage's text depends on its own unit alone."""
-    passages: list[Passage] = []
-    for group, members in groupby(document.blocks, key=lambda block: (block.group, block.role)):
-        blocks = list(members)
-        for text, role, path, first, last in _units(group[0], blocks):
-            if not is_visible(text):
-                continue
-            locator = Locator(
-                first_line=first, last_line=last, date=document.date, headings=path, unit=document.unit
-            )
-            passages.append(Passage(text=text, locator=locator, role=role))
-    return tuple(passages)
+    return tuple(each_passage(document))
+
+
+def each_passage(document: Document) -> Iterator[Passage]:
+    """As `split`, one at a time: of a document of very many records no more than one is held."""
+    if document.rows is not None:
+        for block in document.rows():
+            yield from _passages(document, 0, [block])
+        return
+    key = attrgetter("group", "role", "event")
+    for (group, _, _), members in groupby(document.blocks, key=key):
+        yield from _passages(document, group, list(members))
+
+
+def _passages(document: Document, group: int, blocks: Sequence[TextBlock]) -> Iterator[Passage]:
+    event = blocks[0].event
+    for text, role, path, first, last in _units(group, blocks):
+        if not is_visible(text):
+            continue
+        locator = Locator(
+            first_line=first,
+            last_line=last,
+            date=document.date if event is None else None,
+            headings=path,
+            unit=document.unit,
+        )
+        yield Passage(text=text, locator=locator, role=role, event=event)
 
 
 _Unit = tuple[str, str, tuple[str, ...], int, int]

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
+from msgspec import UNSET
+
 from consilience.errors import ConsilienceError
 from consilience.ingest.discover import Found, Skipped, origin_of
-from consilience.ingest.model import Document, Passage, Skip
-from consilience.ingest.passages import split
+from consilience.ingest.model import Document, Event, Passage, Skip
+from consilience.ingest.passages import each_passage, split
 from consilience.ingest.readers import media_type_of, read, reader_id
 from consilience.ingest.replace import Fresh, Gone, replacements
 from consilience.ingest.report import IngestReport, Passed
@@ -22,6 +24,7 @@ from consilience.protocol import (
     Canonical,
     Demotion,
     Digest,
+    Episodic,
     Kind,
     Normalization,
     Producer,
@@ -58,6 +61,27 @@ class Prepared:
     media_type: str
     document: Document
     passages: tuple[Passage, ...]
+    """Empty where the document has its blocks by `rows`."""
+
+    blocks: tuple[Block, ...]
+
+    def parts(self) -> Iterator[tuple[Sequence[Passage], Sequence[Block]]]:
+        """The passages and their blocks, each once, a bounded number at a time."""
+        if self.document.rows is None:
+            yield self.passages, self.blocks
+            return
+        seen: set[Digest] = set()
+        part: dict[Digest, tuple[Passage, Block]] = {}
+        for passage in each_passage(self.document):
+            block = _passage_block(passage)
+            if block.id not in seen:
+                seen.add(block.id)
+                part[block.id] = passage, block
+            if len(part) == BATCH_PASSAGES:
+                yield [p for p, _ in part.values()], [b for _, b in part.values()]
+                part = {}
+        if part:
+            yield [p for p, _ in part.values()], [b for _, b in part.values()]
 
     @property
     def pipeline(self) -> tuple[str, str]:
@@ -190,12 +214,13 @@ class Ingest:
                 tally = self._tally.failed if document.failed else self._tally.skipped
                 tally.append(Passed(path=item.origin, reason=document.reason))
                 return None
-            passages = _distinct(split(document))
+            passages = _distinct(split(document)) if document.rows is None else ()
         except ConsilienceError as error:
             self._tally.failed.append(Passed(path=item.origin, reason=error.message))
             return None
         self._tally.warnings.extend(Passed(path=item.origin, reason=w) for w in document.warnings)
-        return Prepared(item, data, digest, media_type, document, passages)
+        blocks = tuple(map(_passage_block, passages))
+        return Prepared(item, data, digest, media_type, document, passages, blocks)
 
     def _is_current(self, origin: str, digest: Digest, media_type: str) -> bool:
         with self._store.view() as view:
@@ -228,13 +253,12 @@ class Ingest:
 
     def _one(self, writer: Writer, prepared: Prepared) -> None:
         origin = prepared.found.origin
-        blocks = [_passage_block(p) for p in prepared.passages]
-        if (why := _refused(writer, prepared, blocks)) is not None:
+        if (why := _refused(writer, prepared)) is not None:
             self._tally.refused.append(Passed(path=origin, reason=why))
             return
         old = writer.registered(origin)
         canonical = self._register(writer, prepared)
-        ns = self._derive(writer, prepared, canonical, blocks)
+        ns = self._derive(writer, prepared, canonical)
         self._tally.passages += len(ns)
         if old is None:
             self._tally.taken += 1
@@ -261,14 +285,24 @@ class Ingest:
         )
         return n, block.id
 
-    def _derive(
-        self, writer: Writer, prepared: Prepared, canonical: tuple[int, Digest], blocks: Sequence[Block]
-    ) -> list[int]:
+    def _derive(self, writer: Writer, prepared: Prepared, canonical: tuple[int, Digest]) -> list[int]:
         """Passages and their derivation records; a passage already derived from these bytes and visible gains none."""
-        canonical_n, canonical_id = canonical
-        added = writer.add_many(blocks)
-        ns = [n for n, _ in added]
-        known = {n for n, _ in writer.children(canonical_n)}
+        known = {n for n, _ in writer.children(canonical[0])}
+        ns: list[int] = []
+        for passages, blocks in prepared.parts():
+            ns.extend(self._derive_part(writer, prepared, canonical[1], passages, blocks, known))
+        return ns
+
+    def _derive_part(
+        self,
+        writer: Writer,
+        prepared: Prepared,
+        canonical_id: Digest,
+        passages: Sequence[Passage],
+        blocks: Sequence[Block],
+        known: set[int],
+    ) -> list[int]:
+        ns = [n for n, _ in writer.add_many(blocks)]
         again = known & set(ns)
         hidden = set(writer.hidden(sorted(again))) if again else set()
         name, version = prepared.pipeline
@@ -282,7 +316,7 @@ class Ingest:
                 at=writer.at,
                 locator=passage.locator.text() or None,
             )
-            for passage, block, n in zip(prepared.passages, blocks, ns, strict=True)
+            for passage, block, n in zip(passages, blocks, ns, strict=True)
             if n not in known or n in hidden
         ]
         writer.add_many(records)
@@ -307,9 +341,10 @@ class Ingest:
             writer.add(self._supersession(writer, canonical_id, old.id, reason))
         lost = self._lost(writer, old, set(ns))
         old_ns = {n for n, _ in writer.children(old.n)}
+        # Of a table of very many rows none is said to have taken another's place: that is compared row by row.
         fresh = [
             Fresh(n=n, text=p.text, position=i / max(1, len(ns)))
-            for i, (n, p) in enumerate(zip(ns, prepared.passages, strict=True))
+            for i, (n, p) in enumerate(zip(ns, prepared.passages, strict=bool(prepared.passages)))
             if n not in old_ns or old.n == canonical_n
         ]
         ids = {b.n: b.id for b in writer.blocks([*(g.n for g in lost), *(f.n for f in fresh)])}
@@ -342,10 +377,10 @@ class Ingest:
             if block.data is None:
                 continue
             payload = decode(block.data).payload
-            if isinstance(payload, Semantic):
-                out.append(
-                    Gone(n=block.n, text=payload.statement, position=rank[block.n] / max(1, len(children)))
-                )
+            text = payload.statement if isinstance(payload, Semantic) else ""
+            text = payload.summary if isinstance(payload, Episodic) else text
+            if text:
+                out.append(Gone(n=block.n, text=text, position=rank[block.n] / max(1, len(children))))
         return out
 
     def _supersession(self, writer: Writer, winner: Digest, loser: Digest, reason: str) -> Block:
@@ -364,11 +399,13 @@ class Ingest:
             return tuple(sorted(o for o, _ in view.origins() if o not in seen and covers(o)))
 
 
-def _refused(writer: Writer, prepared: Prepared, passages: Sequence[Block]) -> str | None:
+def _refused(writer: Writer, prepared: Prepared) -> str | None:
     """Why a file is not taken: it is, or holds, what was redacted and not readmitted since."""
     file = _file_block(prepared)
     originals = [file.id, *writer.redacted_content(prepared.digest)]
-    found = writer.redactions([*originals, *(p.id for p in passages)])
+    found = writer.redactions(originals)
+    for _, blocks in prepared.parts():
+        found.update(writer.redactions([block.id for block in blocks]))
     standing = [each for each in found.values() if not each.readmitted]
     exact = next((each for each in standing if each.block_id in originals), None)
     if exact is None and not standing:
@@ -385,6 +422,16 @@ def _file_block(prepared: Prepared) -> Block:
 
 
 def _passage_block(passage: Passage) -> Block:
+    if (event := passage.event) is not None:
+        return build(
+            Episodic(
+                summary=passage.text,
+                occurred_at=event.when,
+                context=event.context or UNSET,
+                participants=event.participants or UNSET,
+                tags=event.tags or UNSET,
+            )
+        )
     return build(Semantic(kind=PASSAGE_KIND, label=label_of(passage.text), statement=passage.text))
 
 
@@ -400,9 +447,9 @@ def label_of(text: str) -> str:
 
 def _distinct(passages: Sequence[Passage]) -> tuple[Passage, ...]:
     """One passage per text: a document that repeats itself derives the block once, from where it says it first."""
-    first: dict[str, Passage] = {}
+    first: dict[tuple[str, Event | None], Passage] = {}
     for passage in passages:
-        first.setdefault(passage.text, passage)
+        first.setdefault((passage.text, passage.event), passage)
     return tuple(first.values())
 
 
@@ -422,8 +469,9 @@ def _read_by(view: View, registered: Registered, media_type: str) -> bool:
 
 def _are_intact(view: View, registered: Registered) -> bool:
     """Whether the passages that were made of a file are as they were written; redacted ones are."""
-    passages = view.blocks([n for n, _ in view.children(registered.n)])
-    return all(block.data is None or block.intact for block in passages)
+    ns = [n for n, _ in view.children(registered.n)]
+    parts = (view.blocks(ns[at : at + BATCH_PASSAGES]) for at in range(0, len(ns), BATCH_PASSAGES))
+    return all(block.data is None or block.intact for part in parts for block in part)
 
 
 def coverage_of(

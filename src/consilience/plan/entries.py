@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from consilience.ingest import detect_language, role_of
+from consilience.ingest.model import QUIET
 from consilience.model import Entry, Locator, Source
 from consilience.protocol import (
     CatalogEntry,
@@ -94,7 +95,7 @@ def entry_of(
     if traits is not None:
         role, language = traits
     else:
-        role = role_of(text, place.headings) if module is MemoryType.SEMANTIC else "prose"
+        role = role_of(text, place.headings) if module is MemoryType.SEMANTIC else _event_role(payload)
         language = detect_language(text)
     return Entry(
         n=n,
@@ -138,6 +139,12 @@ def context_of(place: Locator) -> str:
 def embedded_text(entry: Entry) -> str:
     """What the embedding model reads of an entry."""
     return f"{entry.context}\n{entry.text}" if entry.context else entry.text
+
+
+def _event_role(payload: Payload) -> str:
+    """What an e-mail quotes or is signed with, and what a chat says of itself, is ranked down."""
+    tags = payload.tags if isinstance(payload, Episodic) and payload.tags else ()
+    return "prose" if QUIET.isdisjoint(tags) else "boilerplate"
 
 
 def _file_text(sources: Iterable[Source]) -> str:

@@ -53,7 +53,8 @@ def read_as(media_type: str, data: bytes, name: str) -> Document | Skip:
         document = read_here(format, data, name)
     if isinstance(document, Skip):
         return document
-    if not any(is_visible(block.text) for block in document.blocks):
+    blocks = document.blocks if document.rows is None else document.rows()
+    if not any(is_visible(block.text) for block in blocks):
         return Skip("no text in it")
     reader, version = READERS[media_type]
     return msgspec.structs.replace(document, reader=reader, version=version)
