@@ -152,7 +152,13 @@ class Brain(Changes):
             with self._store.view() as view:
                 return view.snapshot
 
-        return Source(name=self.name, derived=self._derived.folder, reader=lambda: self.reader(at), head=head)
+        return Source(
+            name=self.name,
+            derived=self._derived.folder,
+            view=lambda: self._store.view(at),
+            reader=lambda: self.reader(at),
+            head=head,
+        )
 
     # --- history ------------------------------------------------------------------------------------------------
 

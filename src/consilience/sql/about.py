@@ -26,7 +26,7 @@ class _Opened(Protocol):
     def name(self) -> str: ...
 
     @property
-    def reader(self) -> Reader: ...
+    def reader(self) -> Reader | None: ...
 
 
 class Scores(Value, frozen=True, kw_only=True):
@@ -62,6 +62,7 @@ def score(
     told = []
     for number, (name, texts) in enumerate(asked.items()):
         reader = opened[name].reader
+        assert reader is not None
         for text, modules in sorted(texts.items()):
             model = _score_one(connection, reader, guarded.texts[text], f"{_SCHEMA}.b{number}_{text}")
             if model is not None:

@@ -36,6 +36,7 @@ from consilience.sql.result import (
 from consilience.sql.seal import EngineError, Limits, Sealed
 from consilience.sql.values import converter, portable
 from consilience.sql.views import make_views
+from consilience.store import View
 from consilience.store.values import SnapshotInfo
 
 if TYPE_CHECKING:
@@ -50,10 +51,11 @@ MOST = 10_000_000
 @dataclass(frozen=True, slots=True)
 class Source:
     """A brain as a query reads it, at one snapshot. `derived` is the folder below which its tables are kept; `head`
-    tells what its head is by now."""
+    tells what its head is by now; `reader` opens its indices too, for queries that compare rows with texts."""
 
     name: str
     derived: Path
+    view: Callable[[], AbstractContextManager[View]]
     reader: Callable[[], AbstractContextManager[Reader]]
     head: Callable[[], SnapshotInfo | None]
 
@@ -80,7 +82,8 @@ class Opened:
     """One brain, read by the query: its snapshot and the tables of the modules that are read."""
 
     name: str
-    reader: Reader
+    view: View
+    reader: Reader | None
     derived: Path
     head: bool
     prefix: str
@@ -175,10 +178,12 @@ class _Query:
 
     def _open_one(self, source: Callable[[], Source], name: str, prefix: str, stack: ExitStack) -> Opened:
         brain = source()
-        reader = stack.enter_context(brain.reader())
-        head = reader.view.snapshot == brain.head()
+        reader = stack.enter_context(brain.reader()) if self._guarded.texts else None
+        view = reader.view if reader is not None else stack.enter_context(brain.view())
+        head = view.snapshot == brain.head()
         opened = Opened(
             name=name,
+            view=view,
             reader=reader,
             derived=brain.derived,
             head=head,
@@ -187,7 +192,7 @@ class _Query:
         for module in self._modules(name):
             table = cache.table_of(
                 self._sealed.connection,
-                reader.view,
+                view,
                 brain.derived,
                 module,
                 f"{prefix}_{module.value}_",
@@ -273,9 +278,9 @@ class _Query:
             approximate=scores.told if scores is not None else (),
             verified_against=self._roots(),
             snapshots=tuple(
-                (name, format_digest(each.reader.view.snapshot.digest))
+                (name, format_digest(each.view.snapshot.digest))
                 for name, each in self._opened.items()
-                if each.reader.view.snapshot is not None
+                if each.view.snapshot is not None
             ),
             hidden=self._hidden(),
             not_installed=self._missing(),
@@ -324,7 +329,7 @@ class _Query:
             wanted = {*opened.tables, MemoryType.PROVENANCE} if opened.tables else set()
             if opened.name in self._with_files:
                 wanted |= {MemoryType.CANONICAL, MemoryType.PROVENANCE}
-            for state in opened.reader.view.modules():
+            for state in opened.view.modules():
                 if state.memory_type in wanted:
                     root = format_digest(state.root)
                     found.append(Root(brain=opened.name, module=state.memory_type.value, root=root))
@@ -352,7 +357,7 @@ class _Query:
         """Prove every id in the rows: how many were, and those that were not."""
         from consilience.sql.proving import prove_ids
 
-        return prove_ids([opened.reader.view for opened in self._opened.values()], columns, rows)
+        return prove_ids([opened.view for opened in self._opened.values()], columns, rows)
 
 
 def _casts(types: list[Any]) -> list[str] | None:

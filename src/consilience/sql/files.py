@@ -10,8 +10,8 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Protocol
 
 from consilience.errors import ConsilienceError, IntegrityError, QueryError, StorageError
-from consilience.plan.reader import Reader
 from consilience.sql.relations import ALL, FileRead, file_schema
+from consilience.store import View
 from consilience.store.values import Registered
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class _Opened(Protocol):
     def name(self) -> str: ...
 
     @property
-    def reader(self) -> Reader: ...
+    def view(self) -> View: ...
 
     @property
     def derived(self) -> Path: ...
@@ -84,7 +84,7 @@ def _find(brains: list[_Opened], name: str) -> tuple[_Opened, Registered]:
 
 def _in_brain(brain: _Opened, name: str) -> list[Registered]:
     """The file of that origin, else those whose last part is the name."""
-    view = brain.reader.view
+    view = brain.view
     exact = view.registered(name)
     if exact is not None:
         return [exact]
@@ -97,7 +97,7 @@ def _near(brains: list[_Opened], name: str) -> str | None:
     names = {
         PurePosixPath(origin).name
         for brain in brains
-        for origin, _ in brain.reader.view.origins()
+        for origin, _ in brain.view.origins()
         if PurePosixPath(origin).suffix.lower() in _READERS
     }
     if not names:
@@ -135,7 +135,7 @@ def _load(connection: DuckDBPyConnection, brain: _Opened, file: Registered, tabl
 
 def _bytes_of(brain: _Opened, file: Registered) -> bytes:
     """The original bytes. The block that names them is a member, and hashes to its id."""
-    view = brain.reader.view
+    view = brain.view
     blocks = view.blocks([file.n])
     if file.blob is None or not blocks:
         raise QueryError(f"{file.origin}: its bytes are gone", hint="it is still a member of canonical")
