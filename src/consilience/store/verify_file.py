@@ -12,6 +12,7 @@ import struct
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from consilience.store.beside import read_beside
 from consilience.store.schema import APPLICATION_ID, FORMAT
 
 __all__ = ["HEADER_WITHOUT_MEANING", "file_problems", "log_problems"]
@@ -71,9 +72,7 @@ def file_problems(database: Path) -> list[str]:
 
 
 def _header_problems(database: Path, *, alone: bool) -> list[str]:
-    with database.open("rb") as file:
-        header = file.read(100)
-        size = file.seek(0, 2)
+    header, size = read_beside(database, 100), database.stat().st_size
     if len(header) < 100:
         return []
     number = {at: int.from_bytes(header[at : at + 4], "big") for at in (24, 28, 92)}
@@ -98,8 +97,7 @@ class _Index(NamedTuple):
 
 def _read_index(database: Path) -> _Index | None:
     with contextlib.suppress(OSError, struct.error):
-        with database.with_name(database.name + "-shm").open("rb") as file:
-            data = file.read(2 * _INDEX.size)
+        data = read_beside(database.with_name(database.name + "-shm"), 2 * _INDEX.size)
         _, _, _, begun, _, _, frames, _, _, _, salt_1, salt_2, *_ = _INDEX.unpack_from(data)
         if begun and data[: _INDEX.size] == data[_INDEX.size :]:
             raw = struct.pack("=2I", salt_1, salt_2)
