@@ -22,7 +22,7 @@ class Schema:
     version, or None. `encode` gives canonical payload bytes.
     """
 
-    __slots__ = ("_decoder", "_encode", "problem", "_shape", "memory_type", "versions")
+    __slots__ = ("_decoder", "_encode", "_shape", "memory_type", "problem", "versions")
 
     def __init__(
         self,
