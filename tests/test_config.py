@@ -91,13 +91,63 @@ class TestReading:
                 )
             },
         }
-        assert set(values) == {setting.path for setting in SETTINGS}
+        assert set(values) == {s.path for s in SETTINGS if s.table != "brains.NAME.sources"}
         plain = parse('project.name = "n"\n[brains.a]\n', tmp_path / "consilience.toml")
         for path, value in values.items():
             name = "" if path == "project.name" else 'project.name = "n"\n'
             brain = "" if path.startswith("brains") else "[brains.a]\n"
             text = f"{path.replace('NAME', 'a')} = {value}\n{name}{brain}"
             assert parse(text, tmp_path / "consilience.toml") != plain, path
+
+    def test_a_setting_of_a_source_that_is_documented_is_read(self, tmp_path: Path) -> None:
+        values = {
+            "path": ('path = "x"', 'path = "docs"'),
+            "git": ('git = "x"', 'git = "repo"'),
+            "revision": ('git = "x"', 'git = "x"\nrevision = "v1"'),
+            "kind": ('kind = "x"', 'kind = "mail"'),
+            "include": ('path = "x"', 'path = "x"\ninclude = ["*.md"]'),
+            "exclude": ('path = "x"', 'path = "x"\nexclude = ["*.md"]'),
+            "use_ignore_files": ('path = "x"', 'path = "x"\nuse_ignore_files = false'),
+            "deleted": ('path = "x"', 'path = "x"\ndeleted = "hide"'),
+        }
+        assert set(values) == {s.key for s in SETTINGS if s.table == "brains.NAME.sources"}
+        head = 'project.name = "n"\n[[brains.a.sources]]\n'
+        for key, (plain, changed) in values.items():
+            one, other = (parse(f"{head}{t}\n", tmp_path / "consilience.toml") for t in (plain, changed))
+            assert one != other, key
+            assert len(other.brains[0].sources) == 1
+
+    @pytest.mark.parametrize(
+        ("table", "line", "said"),
+        [
+            ('include = ["*.md"]', 3, "one of path, git and kind is missing"),
+            ('path = "a"\ngit = "b"', 5, "path and git exclude each other"),
+            ('path = "a"\nrevision = "v1"', 5, "belongs to a source with git"),
+            ('path = "a"\ndeleted = "drop"', 5, "must be one of keep, hide"),
+            ('path = "a"\ninclude = "*.md"', 5, "must be a list of strings"),
+            ('path = "a"\ninclude = [1]', 5, "must be a list of strings"),
+            ('path = "a"\nincldue = ["x"]', 5, "did you mean include?"),
+            ('path = ""', 4, "is empty"),
+            ('path = "~/notes"', 4, "begins with ~"),
+            ('git = "a"\nrevision = "--upload-pack=x"', 5, "is no revision"),
+            ('path = "a"\n[[brains.a.sources]]\npath = "a"', 5, "a is a source of this brain already"),
+        ],
+    )
+    def test_a_source_that_cannot_be(self, tmp_path: Path, table: str, line: int, said: str) -> None:
+        text = f'project.name = "n"\n[brains.a]\n[[brains.a.sources]]\n{table}\n'
+        with pytest.raises(ConfigurationError) as caught:
+            parse(text, tmp_path / "consilience.toml")
+        assert f"consilience.toml:{line}: brains.a.sources" in caught.value.message
+        assert said in caught.value.message
+
+    def test_options_of_a_plugin_are_its_own(self, tmp_path: Path) -> None:
+        text = 'project.name = "n"\n[[brains.a.sources]]\nkind = "mail"\nserver = "x"\nboxes = ["in", "out"]\n'
+        (source,) = parse(text, tmp_path / "consilience.toml").brains[0].sources
+        assert source.options == (("server", "x"), ("boxes", ("in", "out")))
+
+    def test_sources_that_are_no_list(self, tmp_path: Path) -> None:
+        with pytest.raises(ConfigurationError, match=r"\[\[brains.NAME.sources\]\]"):
+            parse('project.name = "n"\n[brains.a.sources]\npath = "x"\n', tmp_path / "consilience.toml")
 
     def test_a_byte_order_mark_and_windows_line_ends(self, tmp_path: Path) -> None:
         assert load(write(tmp_path, b"\xef\xbb\xbf" + HEAD.replace("\n", "\r\n").encode())).name == "lectures"

@@ -26,6 +26,7 @@ from typing import Any
 
 import msgspec
 
+from consilience.config_sources import SOURCE_KEYS, SourceConfig, read_sources
 from consilience.errors import ConfigurationError, ConsilienceError, NoProjectError, UsageError
 
 FILE_NAME = "consilience.toml"
@@ -96,6 +97,10 @@ SETTINGS: tuple[Setting, ...] = (
             ("keep_days", "how many days back a prune keeps what was the head"),
         )
     ),
+    *(
+        Setting(table="brains.NAME.sources", key=key, kind=kind, meaning=meaning)
+        for key, kind, meaning in SOURCE_KEYS
+    ),
 )
 
 
@@ -133,6 +138,7 @@ class BrainConfig(msgspec.Struct, frozen=True, kw_only=True):
     outside: bool = False
     embedding: Embedding = Embedding()
     retention: RetentionConfig = RetentionConfig()
+    sources: tuple[SourceConfig, ...] = ()
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
@@ -342,7 +348,8 @@ class _Check:
                     yield brain
 
     def brain(self, path: tuple[str, ...], name: str, tree: dict[str, Any]) -> BrainConfig | None:
-        values = self.values(path, "brains.NAME", tree, also=("embedding", "retention"))
+        values = self.values(path, "brains.NAME", tree, also=("embedding", "retention", "sources"))
+        sources = self.sources((*path, "sources"), tree.get("sources"))
         retention = self.retention((*path, "retention"), self.table(path, tree, "retention"))
         embedding = self.embedding((*path, "embedding"), self.table(path, tree, "embedding"))
         declared = values.get("path", f"brains/{name}")
@@ -363,7 +370,18 @@ class _Check:
             outside=outside,
             embedding=embedding,
             retention=retention,
+            sources=sources,
         )
+
+    def sources(self, path: tuple[str, ...], tree: Any) -> tuple[SourceConfig, ...]:
+        from consilience.toml_lines import bare_key, line_of_element
+
+        def wrong(at: int, key: str | None, text: str) -> None:
+            line = line_of_element(self.text, path, at, key) or 1
+            named = ".".join(bare_key(part) for part in (*path, *((key,) if key else ())))
+            self.problems.append((line, f"{named}: {text}"))
+
+        return () if tree is None else tuple(read_sources(tree, wrong))
 
     def retention(self, path: tuple[str, ...], tree: dict[str, Any] | None) -> RetentionConfig:
         """A brain's own table over that of the project, of which it may narrow what is allowed, never widen it."""

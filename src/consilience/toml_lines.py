@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,19 +98,73 @@ def remove(text: str, path: KeyPath) -> str | None:
     return _squeeze("".join("".join(lines[s.first : s.last]) for s in kept), text)
 
 
-def append_table(text: str, path: KeyPath, values: list[tuple[str, str | int | bool]]) -> str:
-    """`text` with one more table at its end, in the line ending that the file uses."""
+def elements(text: str, path: KeyPath) -> list[list[int]]:
+    """For each `[[path]]` table, in order, the numbers of the statements that are its own (see `statements`)."""
+    found: list[list[int]] = []
+    for at, statement in enumerate(statements(text)):
+        if statement.header and statement.path == path:
+            found.append([at])
+        elif found and statement.table[: len(path)] == path:
+            found[-1].append(at)
+    return found
+
+
+def line_of_element(text: str, path: KeyPath, number: int, key: str | None = None) -> int | None:
+    """The 1-based line of a key in the `number`-th `[[path]]` table, or of its header; as `line_of` where the list is
+    written in another way."""
+    parts = elements(text, path)
+    if not 0 <= number < len(parts):
+        return line_of(text, path)
+    listed = list(statements(text))
+    own = [listed[at] for at in parts[number]]
+    lines = [s.first + 1 for s in own if key is not None and s.holds((*path, key))]
+    return lines[0] if lines else own[0].first + 1
+
+
+def remove_element(text: str, path: KeyPath, number: int) -> str | None:
+    """`text` without the `number`-th `[[path]]` table; None where it is written in another way.
+
+    Comments inside of it go with it, those above it and those from the first blank line after its last value stay.
+    """
+    parts = elements(text, path)
+    if not 0 <= number < len(parts):
+        return None
+    lines, listed = split_lines(text), list(statements(text))
+    own = parts[number]
+    last = max(at for at in own if listed[at].path)
+    tail = [at for at in own if at > last]
+    blank = next((at for at in tail if not lines[listed[at].first].strip()), None)
+    if blank is None and own[-1] + 1 < len(listed):
+        blank = last + 1  # the comment right above the next header belongs to that
+    drop = {at for at in own if at <= last or blank is None or at < blank}
+    kept = [s for at, s in enumerate(listed) if at not in drop]
+    return _squeeze("".join("".join(lines[s.first : s.last]) for s in kept), text)
+
+
+Writable = str | int | bool | tuple[str, ...]
+
+
+def append_table(
+    text: str, path: KeyPath, values: Sequence[tuple[str, Writable]], *, element: bool = False
+) -> str:
+    """`text` with one more table at its end (`element`: one of a list of tables), in the line ending that the file
+    uses."""
     newline = "\r\n" if "\r\n" in text else "\n"
     lead = text.rstrip(" \t\r\n")
     head = ".".join(bare_key(part) for part in path)
-    rows = [f"[{head}]", *(f"{bare_key(key)} = {literal(value)}" for key, value in values)]
+    rows = [
+        f"[[{head}]]" if element else f"[{head}]",
+        *(f"{bare_key(key)} = {literal(value)}" for key, value in values),
+    ]
     before = text if not text or text.endswith("\n") else text + newline
     gap = newline if lead else ""
     return before + gap + newline.join(rows) + newline
 
 
-def literal(value: str | int | bool) -> str:
+def literal(value: Writable) -> str:
     """A TOML value. JSON's string escapes are a subset of TOML's basic string, but for DEL."""
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(literal, value))}]"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):

@@ -143,7 +143,7 @@ def test_settings() -> None:
     described = re.findall(
         r"^\| `((?:project|brains|retention)\.[A-Za-z_.]+)` \| ([a-z]+)", CONFIGURATION, re.MULTILINE
     )
-    kinds = {str: "string", bool: "boolean", int: "integer"}
+    kinds = {str: "string", bool: "boolean", int: "integer", list: "list"}
     assert described == [(setting.path, kinds[setting.kind]) for setting in SETTINGS]
 
 
