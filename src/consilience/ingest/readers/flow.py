@@ -31,9 +31,9 @@ class Flow:
         self._groups += 1
         return self._groups
 
-    def heading(self, level: int, text: str) -> None:
-        """Level 1 is outermost."""
-        if text := " ".join(clean(text).split()):
+    def heading(self, level: int, text: str, *, even_empty: bool = False) -> None:
+        """Level 1 is outermost. An empty one, where it counts, ends what stands open and names nothing."""
+        if (text := " ".join(clean(text).split())) or even_empty:
             self._events.append((max(1, level), self._block(text, "heading")))
 
     def add(
@@ -60,10 +60,10 @@ class Flow:
     @property
     def opening_heading(self) -> str:
         """The heading that everything stands below, "" where there is none."""
-        if not self._events or not self._events[0][0]:
+        if not self._events:
             return ""
         level, block = self._events[0]
-        alone = all(other > level for other, _ in self._events[1:] if other)
+        alone = level and all(other > level for other, _ in self._events[1:] if other)
         return block.text if alone else ""
 
     def document(self, title: str, unit: str, *, date: str | None = None) -> Document:

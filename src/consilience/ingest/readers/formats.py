@@ -19,6 +19,8 @@ DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 ODT = "application/vnd.oasis.opendocument.text"
 EPUB = "application/epub+zip"
+CSV = "text/csv"
+TSV = "text/tab-separated-values"
 
 _SPLITTING = "1"
 """The version of passages.split: part of every reader's version, since what a file becomes depends on both."""
@@ -62,6 +64,27 @@ FORMATS = (
     Format(
         title="Word", reader="docx", media_types=(DOCX,), suffixes=(".docx",), binary=True, contained=True
     ),
+    Format(
+        title="OpenDocument text",
+        reader="odt",
+        media_types=(ODT,),
+        suffixes=(".odt",),
+        binary=True,
+        contained=True,
+    ),
+    Format(
+        title="PowerPoint",
+        reader="pptx",
+        media_types=(PPTX,),
+        suffixes=(".pptx",),
+        binary=True,
+        contained=True,
+    ),
+    Format(
+        title="EPUB", reader="epub", media_types=(EPUB,), suffixes=(".epub",), binary=True, contained=True
+    ),
+    Format(title="CSV", reader="delimited", media_types=(CSV,), suffixes=(".csv",), binary=True),
+    Format(title="TSV", reader="delimited", media_types=(TSV,), suffixes=(".tsv", ".tab"), binary=True),
 )
 
 FORMAT_OF = {media_type: format for format in FORMATS for media_type in format.media_types}

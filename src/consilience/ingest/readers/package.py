@@ -20,6 +20,10 @@ from consilience.ingest.model import Skip
 MAX_PART = 64 << 20
 MAX_TOTAL = 256 << 20
 MAX_DEPTH = 200
+_RELATIONS = (
+    "http://schemas.openxmlformats.org/officeDocument/2006/relationships}",
+    "http://purl.oclc.org/ooxml/officeDocument/relationships}",
+)
 
 
 class RefusedError(Exception):
@@ -96,7 +100,8 @@ def _said(error: Exception) -> str:
 
 
 def parse_xml(data: bytes) -> Element:
-    """The tree of an XML document; tags and attributes are local names, without their namespace.
+    """The tree of an XML document; tags and attributes are local names, without their namespace (`r:id`, the id of a
+    relation, keeps its own).
 
     Raises RefusedError for a document type with declarations of its own and for depth, ExpatError for what is no XML.
     """
@@ -110,7 +115,7 @@ def parse_xml(data: bytes) -> Element:
         depth += 1
         if depth > MAX_DEPTH:
             raise RefusedError(f"its XML is nested deeper than {MAX_DEPTH}")
-        builder.start(_local(tag), {_local(key): value for key, value in attributes.items()})
+        builder.start(_local(tag), {_key(name): value for name, value in attributes.items()})
 
     def end(tag: str) -> None:
         nonlocal depth
@@ -134,6 +139,10 @@ def parse_xml(data: bytes) -> Element:
 
 def _local(name: str) -> str:
     return name.rpartition("}")[2]
+
+
+def _key(name: str) -> str:
+    return f"r:{_local(name)}" if name.startswith(_RELATIONS) else _local(name)
 
 
 def child(node: Element | None, *path: str) -> Element | None:
