@@ -37,6 +37,10 @@ class Found(msgspec.Struct, frozen=True):
     origin: str
     size: int
 
+    def read(self) -> bytes:
+        """The file's bytes. Raises OSError."""
+        return self.path.read_bytes()
+
 
 class Skipped(msgspec.Struct, frozen=True):
     """A file or folder left out. `error` is set where that is no rule but a failure: missing, unreadable."""

@@ -41,6 +41,7 @@ from consilience.protocol import (
     sha256,
 )
 from consilience.store import Registered, Store, View, Writer
+from consilience.store.redaction import RedactionReads
 
 BATCH_PASSAGES = 4_000
 BATCH_BYTES = 16 << 20
@@ -163,6 +164,27 @@ class Ingest:
             raise stopped
         return report
 
+    def foresee(self, item: Found) -> tuple[str, str]:
+        """What taking this file now would come to, and why where it would not be taken; nothing is written.
+
+        The first is `new`, `changed`, `unchanged`, `skipped`, `failed` or `refused`.
+        """
+        kept, self._tally = self._tally, _Tally()
+        try:
+            prepared = self._prepare(item)
+            passed = [("skipped", each) for each in self._tally.skipped]
+            passed += [("failed", each) for each in self._tally.failed]
+        finally:
+            self._tally = kept
+        if passed:
+            return passed[0][0], passed[0][1].reason
+        if prepared is None:
+            return "unchanged", ""
+        with self._store.view() as view:
+            if (why := _refused(view, prepared)) is not None:
+                return "refused", why
+            return ("new" if view.registered(item.origin) is None else "changed"), ""
+
     def _sift(self, items: Iterable[Found | Skipped]) -> list[Found]:
         found = []
         for item in items:
@@ -195,7 +217,7 @@ class Ingest:
     def _prepare(self, item: Found) -> Prepared | None:
         """Read and split one file, or record why not. Unchanged files stop here, before any parsing."""
         try:
-            data = Path(item.path).read_bytes()
+            data = item.read()
         except OSError as error:
             self._tally.failed.append(Passed(path=item.origin, reason=error.strerror or str(error)))
             return None
@@ -215,11 +237,11 @@ class Ingest:
                 tally.append(Passed(path=item.origin, reason=document.reason))
                 return None
             passages = _distinct(split(document)) if document.rows is None else ()
+            blocks = tuple(map(_passage_block, passages))
         except ConsilienceError as error:
             self._tally.failed.append(Passed(path=item.origin, reason=error.message))
             return None
         self._tally.warnings.extend(Passed(path=item.origin, reason=w) for w in document.warnings)
-        blocks = tuple(map(_passage_block, passages))
         return Prepared(item, data, digest, media_type, document, passages, blocks)
 
     def _is_current(self, origin: str, digest: Digest, media_type: str) -> bool:
@@ -399,13 +421,13 @@ class Ingest:
             return tuple(sorted(o for o, _ in view.origins() if o not in seen and covers(o)))
 
 
-def _refused(writer: Writer, prepared: Prepared) -> str | None:
+def _refused(reads: RedactionReads, prepared: Prepared) -> str | None:
     """Why a file is not taken: it is, or holds, what was redacted and not readmitted since."""
     file = _file_block(prepared)
-    originals = [file.id, *writer.redacted_content(prepared.digest)]
-    found = writer.redactions(originals)
+    originals = [file.id, *reads.redacted_content(prepared.digest)]
+    found = reads.redactions(originals)
     for _, blocks in prepared.parts():
-        found.update(writer.redactions([block.id for block in blocks]))
+        found.update(reads.redactions([block.id for block in blocks]))
     standing = [each for each in found.values() if not each.readmitted]
     exact = next((each for each in standing if each.block_id in originals), None)
     if exact is None and not standing:

@@ -188,12 +188,14 @@ class LineageReads(BlockReads):
         named = {source_n for _, source_n, _, _ in places}
         hidden = self.hidden(named)
         here = self.members(named)
-        holds = self._holders({origin for _, _, origin, _ in places if origin is not None})
+        named_origins = {origin for _, _, origin, _ in places if origin is not None}
+        holds, ended = self._holders(named_origins), self._ended(named_origins)
         kept = [
             place
             for place in places
             if place[1] in here
             and place[1] not in hidden
+            and place[2] not in ended
             and (place[2] is None or holds.get(place[2], place[1]) == place[1])
         ]
         return kept or places
@@ -206,15 +208,27 @@ class LineageReads(BlockReads):
 
     def _latest(self, origins: Iterable[str]) -> list[Row]:
         """origin, block_n, record_n, record id of each origin's latest registration of a canonical block; none where
-        that block was dropped."""
+        that block was dropped, or the origin has ended."""
+        return [row[:4] for row in self._last_words(origins) if row[4] and not row[5]]
+
+    def _ended(self, origins: Iterable[str]) -> set[str]:
+        """The origins that hold nothing any more: their latest registration was itself demoted (docs/decisions/0220)."""
+        return {row[0] for row in self._last_words(origins) if row[5]}
+
+    def _last_words(self, origins: Iterable[str]) -> list[Row]:
+        """Of each origin's latest registration of a canonical block: origin, block_n, record_n, record id, whether that
+        block is a member, whether the record was demoted."""
         here = f"EXISTS (SELECT 1 FROM blocks c WHERE c.n = t.block_n AND {self._member('c')})"
-        select = f"t.origin, t.block_n, t.record_n, r.id, {here}"
+        demoted = (
+            "EXISTS (SELECT 1 FROM hiding h JOIN blocks d ON d.n = h.record_n"
+            f" WHERE h.block_n = t.record_n AND {self._member('d')})"
+        )
+        select = f"t.origin, t.block_n, t.record_n, r.id, {here}, {demoted}"
         canonical = (
             f"EXISTS (SELECT 1 FROM blocks c WHERE c.n = t.block_n AND c.type = {CODE[MemoryType.CANONICAL]})"
         )
         rows = self._recorded(select, "registration", f"t.origin IN ({{}}) AND {canonical}", origins)
-        latest = {row[0]: row for row in sorted(rows, key=lambda row: row[2])}.values()
-        return [row[:4] for row in latest if row[4]]
+        return list({row[0]: row for row in sorted(rows, key=lambda row: row[2])}.values())
 
     def registered(self, origin: str) -> Registered | None:
         """The canonical block that this origin holds now: the one its latest registration names."""
@@ -307,6 +321,8 @@ class LineageReads(BlockReads):
             " UNION SELECT block_n FROM registration WHERE record_n > :after AND record_n <= :last"
             " UNION SELECT d.block_n FROM registration g JOIN derivation d ON d.source_n = g.block_n"
             " WHERE g.record_n > :after AND g.record_n <= :last"
+            " UNION SELECT d.block_n FROM hiding h JOIN registration g ON g.record_n = h.block_n"
+            " JOIN derivation d ON d.source_n = g.block_n WHERE h.record_n > :after AND h.record_n <= :last"
             " UNION SELECT n FROM earlier JOIN blocks USING (n) WHERE blocks.entered > :seen"
             " UNION SELECT n FROM blocks WHERE departed > :seen",
             {"after": after, "last": self.max_n, "seen": seen},
