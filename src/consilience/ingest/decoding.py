@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 import unicodedata
+from collections.abc import Sequence
 
 import msgspec
 
@@ -13,6 +14,7 @@ from consilience.ingest.model import Skip
 _UTF16 = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _UTF32 = ((codecs.BOM_UTF32_LE, "utf-32-le"), (codecs.BOM_UTF32_BE, "utf-32-be"))
 _CONTROLS = bytes(set(range(32)) - {7, 8, 9, 10, 11, 12, 13, 27, 26})
+_LINE_END = re.compile(rb"\r\n|\r|\n")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _MAGIC = (
     (b"%PDF-", "a PDF file"),
@@ -67,6 +69,33 @@ def decode(data: bytes) -> Decoded | Skip:
         return _decoded(text, encoding)
     except UnicodeDecodeError as error:
         return _legacy(data, error)
+
+
+def decode_lines(data: bytes) -> Decoded | Skip:
+    """As `decode`, for files of one record a line that may have been put together of several: where the whole is not
+    UTF-8, each line that is not is read as Windows-1252 by itself."""
+    decoded = decode(data)
+    if isinstance(decoded, Skip) or not decoded.warnings:
+        return decoded
+    lines: list[str] = []
+    other: list[int] = []
+    for number, line in enumerate(_LINE_END.split(data.removeprefix(codecs.BOM_UTF8)), 1):
+        try:
+            lines.append(line.decode("utf-8"))
+        except UnicodeDecodeError:
+            lines.append(line.decode("cp1252", errors="replace"))
+            other.append(number)
+    warning = f"not UTF-8, and read as Windows-1252: {name_lines(other)}"
+    return _decoded("\n".join(lines), "utf-8", warning)
+
+
+def name_lines(numbers: Sequence[int], count: int | None = None) -> str:
+    """`line 3`, or `12 lines (3, 9, 14, …)`: the first of them by number. `count`: where more were met than kept."""
+    count = len(numbers) if count is None else count
+    if count == 1:
+        return f"line {numbers[0]:,}"
+    shown = [f"{number:,}" for number in numbers[:5]]
+    return f"{count:,} lines ({'; '.join(shown)}{'; …' if count > len(shown) else ''})"
 
 
 def normalise_lines(text: str) -> str:

@@ -23,6 +23,7 @@ from consilience.protocol import (
     Block,
     Canonical,
     Demotion,
+    Derivation,
     Digest,
     Episodic,
     Kind,
@@ -30,6 +31,7 @@ from consilience.protocol import (
     Producer,
     ProducerKind,
     Provenance,
+    Record,
     Registration,
     Semantic,
     Supersession,
@@ -40,7 +42,7 @@ from consilience.protocol import (
     record_block,
     sha256,
 )
-from consilience.store import Registered, Store, View, Writer
+from consilience.store import Registered, Store, StoredBlock, View, Writer
 from consilience.store.redaction import RedactionReads
 
 BATCH_PASSAGES = 4_000
@@ -279,6 +281,8 @@ class Ingest:
             self._tally.refused.append(Passed(path=origin, reason=why))
             return
         old = writer.registered(origin)
+        if old is not None and not is_file(writer, old):
+            old = None  # words that somebody remembered from this source: the file does not replace them
         canonical = self._register(writer, prepared)
         ns = self._derive(writer, prepared, canonical)
         self._tally.passages += len(ns)
@@ -398,6 +402,8 @@ class Ingest:
         for block in writer.blocks(lost):
             if block.data is None:
                 continue
+            if not is_from_reader(writer, block.n):
+                continue
             payload = decode(block.data).payload
             text = payload.statement if isinstance(payload, Semantic) else ""
             text = payload.summary if isinstance(payload, Episodic) else text
@@ -418,7 +424,8 @@ class Ingest:
 
     def _gone(self, seen: set[str], covers: Callable[[str], bool]) -> tuple[str, ...]:
         with self._store.view() as view:
-            return tuple(sorted(o for o, _ in view.origins() if o not in seen and covers(o)))
+            unseen = [(o, r) for o, r in view.origins() if o not in seen and covers(o)]
+            return tuple(sorted(origin for origin, registered in unseen if is_file(view, registered)))
 
 
 def _refused(reads: RedactionReads, prepared: Prepared) -> str | None:
@@ -457,6 +464,21 @@ def _passage_block(passage: Passage) -> Block:
     return build(Semantic(kind=PASSAGE_KIND, label=label_of(passage.text), statement=passage.text))
 
 
+def is_from_reader(reads: RedactionReads, n: int) -> bool:
+    """Whether ingest made a block. What was derived from a file otherwise (a proposal) is not replaced with it."""
+    for block in reads.derivations_of(n):
+        record = _record(block)
+        if isinstance(record, Derivation) and isinstance(record.producer, Producer):
+            if record.producer.kind is ProducerKind.PIPELINE:
+                return True
+    return False
+
+
+def is_file(reads: RedactionReads, registered: Registered) -> bool:
+    """Whether what an origin holds was read from a file: a reader says so (docs/decisions/0212)."""
+    return _last_reading(reads, registered) is not None
+
+
 def label_of(text: str) -> str:
     """A block's label from its own text alone: its first line, cut at a word to at most 80 characters."""
     line = " ".join(text.split("\n", 1)[0].split()) or " ".join(text.split())
@@ -478,15 +500,21 @@ def _distinct(passages: Sequence[Passage]) -> tuple[Passage, ...]:
 def _read_by(view: View, registered: Registered, media_type: str) -> bool:
     """Whether the reader that takes this kind of file today is the one that made the passages."""
     name, version = reader_id(media_type)
-    latest = None
-    for block in view.records_about(registered.n):
-        payload = decode(block.data).payload if block.data is not None else None
-        if isinstance(payload, Provenance) and isinstance(payload.record, Normalization):
-            latest = payload.record
+    latest = _last_reading(view, registered)
     return latest is not None and (latest.pipeline, latest.pipeline_version) == (
         f"consilience/{name}",
         version,
     )
+
+
+def _last_reading(reads: RedactionReads, registered: Registered) -> Normalization | None:
+    records = [_record(block) for block in reads.records_about(registered.n)]
+    return next((each for each in reversed(records) if isinstance(each, Normalization)), None)
+
+
+def _record(block: StoredBlock) -> Record | None:
+    payload = decode(block.data).payload if block.data is not None else None
+    return payload.record if isinstance(payload, Provenance) else None
 
 
 def _are_intact(view: View, registered: Registered) -> bool:

@@ -20,6 +20,8 @@ PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentatio
 ODT = "application/vnd.oasis.opendocument.text"
 EPUB = "application/epub+zip"
 CSV = "text/csv"
+JSON = "application/json"
+JSON_LINES = "application/jsonl"
 TSV = "text/tab-separated-values"
 
 _SPLITTING = "1"
@@ -62,6 +64,16 @@ FORMATS = (
     Format(title="XHTML", reader="html", media_types=(XHTML,), suffixes=(".xhtml",)),
     Format(title="Jupyter notebook", reader="notebook", media_types=(NOTEBOOK,), suffixes=(".ipynb",)),
     Format(
+        title="PDF",
+        reader="pdf",
+        media_types=(PDF,),
+        suffixes=(".pdf",),
+        binary=True,
+        contained=True,
+        extra="pdf",
+        needs=("pypdfium2",),
+    ),
+    Format(
         title="Word", reader="docx", media_types=(DOCX,), suffixes=(".docx",), binary=True, contained=True
     ),
     Format(
@@ -85,6 +97,16 @@ FORMATS = (
     ),
     Format(title="CSV", reader="delimited", media_types=(CSV,), suffixes=(".csv",), binary=True),
     Format(title="TSV", reader="delimited", media_types=(TSV,), suffixes=(".tsv", ".tab"), binary=True),
+    Format(
+        title="JSON", reader="json_values", media_types=(JSON,), suffixes=(".json", ".geojson"), binary=True
+    ),
+    Format(
+        title="JSON lines",
+        reader="json_values",
+        media_types=(JSON_LINES,),
+        suffixes=(".jsonl", ".ndjson"),
+        binary=True,
+    ),
 )
 
 FORMAT_OF = {media_type: format for format in FORMATS for media_type in format.media_types}
