@@ -466,12 +466,9 @@ def _passage_block(passage: Passage) -> Block:
 
 def is_from_reader(reads: RedactionReads, n: int) -> bool:
     """Whether ingest made a block. What was derived from a file otherwise (a proposal) is not replaced with it."""
-    for block in reads.derivations_of(n):
-        record = _record(block)
-        if isinstance(record, Derivation) and isinstance(record.producer, Producer):
-            if record.producer.kind is ProducerKind.PIPELINE:
-                return True
-    return False
+    records = (_record(block) for block in reads.derivations_of(n))
+    producers = (record.producer for record in records if isinstance(record, Derivation))
+    return any(isinstance(each, Producer) and each.kind is ProducerKind.PIPELINE for each in producers)
 
 
 def is_file(reads: RedactionReads, registered: Registered) -> bool:
