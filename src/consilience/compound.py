@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
 from consilience.errors import BrainNotFoundError, ConsilienceError, IntegrityError, UsageError
 from consilience.fusion import RankedList, fuse
+from consilience.linking import linked
 from consilience.model import (
     Bundle,
     CompoundExplanation,
@@ -140,7 +142,7 @@ class Compound:
         deep = msgspec.structs.replace(asked, limit=_depth(asked.limit, fuse, depth))
         answers = _ask_each(self.members, lambda member: _checked(member.name, deep, member.search(deep)))
         bundles, failures = _split(self.names, answers)
-        matches = _fused(bundles, asked.limit) if fuse else _grouped(bundles)
+        matches, unlinked = linked(_fused(bundles, asked.limit) if fuse else _grouped(bundles), fused=fuse)
         members = _reports(bundles, matches)
         return CompoundResult(
             query=asked,
@@ -152,7 +154,7 @@ class Compound:
             matches=matches,
             skipped=self.skipped + _as_skipped(failures),
             failures=failures,
-            warnings=_warnings(bundles, failures),
+            warnings=_warnings(bundles, failures) + unlinked,
         )
 
     def explain(
@@ -300,15 +302,16 @@ def gravest(failures: Sequence[Failure]) -> Failure:
 
 def _checked(name: str, asked: Query, bundle: Bundle) -> Bundle:
     """Refuse a bundle that breaks what fusing and citing rely on: a member need not be our own code."""
-    ids = [match.block_id for match in bundle.matches]
+    copies = [each for match in bundle.matches for each in (match, *match.also)]
+    ids = [each.block_id for each in copies]
     wrong = None
     if bundle.brain != name:
         wrong = f"it is signed '{bundle.brain}'"
-    elif len(ids) > asked.limit:
-        wrong = f"it has {len(ids)} matches where {asked.limit} were asked for"
+    elif len(bundle.matches) > asked.limit:
+        wrong = f"it has {len(bundle.matches)} matches where {asked.limit} were asked for"
     elif len(set(ids)) != len(ids):
         wrong = "it holds a block twice"
-    for match in bundle.matches:
+    for match in copies:
         root = _root(bundle, match.memory_type)
         if not (0.0 <= match.score <= 1.0 and 0.0 <= (match.strength or 0.0) <= 1.0):
             wrong = f"score or strength of {match.block_id} is not within 0 and 1"
@@ -343,18 +346,42 @@ def _grouped(bundles: Sequence[Bundle]) -> tuple[CompoundMatch, ...]:
 
 
 def _fused(bundles: Sequence[Bundle], limit: int) -> tuple[CompoundMatch, ...]:
+    answers = _agreeing(bundles)
     lists = [
         RankedList(
-            keys=tuple(match.block_id for match in bundle.matches),
-            strengths=tuple(match.strength for match in bundle.matches),
+            keys=tuple(match.block_id for match in matches),
+            strengths=tuple(match.strength for match in matches),
         )
-        for bundle in bundles
+        for matches in answers
     ]
     return tuple(
-        _compose(
-            [_Held(bundles[i], rank, bundles[i].matches[rank - 1]) for i, rank in each.places], each.score
-        )
+        _compose([_Held(bundles[i], rank, answers[i][rank - 1]) for i, rank in each.places], each.score)
         for each in fuse(lists, limit=limit)
+    )
+
+
+def _agreeing(bundles: Sequence[Bundle]) -> list[list[Match]]:
+    """Each member's matches; of a passage with copies in one brain, the copy that most members hold stands for it (the
+    smallest id of several), so that what they hold in the same bytes still meets under one id."""
+    held = Counter(
+        each.block_id for bundle in bundles for match in bundle.matches for each in (match, *match.also)
+    )
+    return [[_standing(match, held) for match in bundle.matches] for bundle in bundles]
+
+
+def _standing(match: Match, held: Mapping[str, int]) -> Match:
+    copies = (match, *match.also)
+    most = max(held[copy.block_id] for copy in copies)
+    if most == 1:
+        return match
+    best = min((copy for copy in copies if held[copy.block_id] == most), key=lambda copy: copy.block_id)
+    return msgspec.structs.replace(
+        best,
+        rank=match.rank,
+        score=match.score,
+        strength=match.strength,
+        sources=match.sources,
+        also=tuple(copy for copy in copies if copy is not best),
     )
 
 
@@ -398,6 +425,7 @@ def _contribution(bundle: Bundle, rank: int, match: Match) -> Contribution:
         resolvable=match.resolvable,
         superseded_by=match.superseded_by,
         sources=match.sources,
+        also=tuple(sorted(copy.block_id for copy in match.also)),
         cite=cite(bundle.brain, match.memory_type, match.block_id, root),
     )
 
@@ -405,9 +433,11 @@ def _contribution(bundle: Bundle, rank: int, match: Match) -> Contribution:
 def _reports(bundles: Sequence[Bundle], matches: Sequence[CompoundMatch]) -> tuple[MemberReport, ...]:
     """One report a member; a match of its own that is not among `matches` was cut, and truncates it (C17)."""
     counts = dict.fromkeys((bundle.brain for bundle in bundles), 0)
+    collapsed = dict(counts)
     for match in matches:
         for contribution in match.brains:
             counts[contribution.brain] += 1
+            collapsed[contribution.brain] += len(contribution.also)
     return tuple(
         MemberReport(
             brain=bundle.brain,
@@ -419,6 +449,7 @@ def _reports(bundles: Sequence[Bundle], matches: Sequence[CompoundMatch]) -> tup
             snapshot=bundle.snapshot,
             plan=bundle.plan,
             elapsed_ms=bundle.elapsed_ms,
+            collapsed=collapsed[bundle.brain],
         )
         for bundle in bundles
     )

@@ -60,6 +60,7 @@ class MatchDocument(Document, frozen=True, kw_only=True):
     resolvable: bool
     superseded_by: str | None
     sources: tuple[Source, ...]
+    also: tuple[str, ...]
     cite: str
 
 
@@ -71,6 +72,7 @@ class BundleDocument(Document, frozen=True, kw_only=True):
     count: int
     truncated: bool
     withheld: int
+    collapsed: int
     all_verified: bool
     verified_against: dict[str, str]
     snapshot: str | None
@@ -87,7 +89,15 @@ class ContributionDocument(Document, frozen=True, kw_only=True):
     resolvable: bool
     superseded_by: str | None
     sources: tuple[Source, ...]
+    also: tuple[str, ...]
     cite: str
+
+
+class NearDocument(Document, frozen=True, kw_only=True):
+    brain: str
+    block_id: str
+    measure: str
+    rule: str
 
 
 class CompoundMatchDocument(Document, frozen=True, kw_only=True):
@@ -100,6 +110,7 @@ class CompoundMatchDocument(Document, frozen=True, kw_only=True):
     superseded_by: str | None
     sources: tuple[Source, ...]
     brains: tuple[ContributionDocument, ...]
+    near: tuple[NearDocument, ...]
 
 
 class MemberDocument(Document, frozen=True, kw_only=True):
@@ -107,6 +118,7 @@ class MemberDocument(Document, frozen=True, kw_only=True):
     count: int
     truncated: bool
     withheld: int
+    collapsed: int
     all_verified: bool
     verified_against: dict[str, str]
     snapshot: str | None
@@ -215,6 +227,7 @@ def _bundle(bundle: Bundle, timings: bool) -> BundleDocument:
         count=len(bundle.matches),
         truncated=bundle.truncated,
         withheld=bundle.withheld,
+        collapsed=bundle.collapsed,
         all_verified=bundle.all_verified,
         verified_against=roots,
         snapshot=bundle.snapshot,
@@ -237,6 +250,7 @@ def _match(brain: str, roots: dict[str, str], match: Match) -> MatchDocument:
         resolvable=match.resolvable,
         superseded_by=match.superseded_by,
         sources=match.sources,
+        also=tuple(copy.block_id for copy in match.also),
         cite=cite(brain, match.memory_type, match.block_id, root),
     )
 
@@ -261,6 +275,7 @@ def _member(member: MemberReport, timings: bool) -> MemberDocument:
         count=member.count,
         truncated=member.truncated,
         withheld=member.withheld,
+        collapsed=member.collapsed,
         all_verified=member.all_verified,
         verified_against=_roots(member.verified_against),
         snapshot=member.snapshot,
@@ -280,6 +295,15 @@ def _compound_match(match: CompoundMatch) -> CompoundMatchDocument:
         superseded_by=match.superseded_by,
         sources=match.sources,
         brains=tuple(_contribution(contribution) for contribution in match.brains),
+        near=tuple(
+            NearDocument(
+                brain=each.brain,
+                block_id=each.block_id,
+                measure=two_decimals(each.measure),
+                rule=each.rule,
+            )
+            for each in match.near
+        ),
     )
 
 
@@ -292,6 +316,7 @@ def _contribution(contribution: Contribution) -> ContributionDocument:
         resolvable=contribution.resolvable,
         superseded_by=contribution.superseded_by,
         sources=contribution.sources,
+        also=contribution.also,
         cite=contribution.cite,
     )
 

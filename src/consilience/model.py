@@ -51,13 +51,15 @@ class Filters(Value, frozen=True, kw_only=True):
 
 
 class Query(Value, frozen=True, kw_only=True):
-    """One question. `limit` >= 1 matches a brain; `floor=False` returns what the noise floor would withhold."""
+    """One question. `limit` >= 1 matches a brain; `floor=False` returns what the noise floor would withhold;
+    `collapse=False` returns every copy of a passage that one brain holds several times as a match of its own."""
 
     text: str
     filters: Filters = Filters()
     limit: int = 10
     include_superseded: bool = False
     floor: bool = True
+    collapse: bool = True
 
 
 UNITS = ("line", "page", "slide", "cell", "chapter", "paragraph", "record", "message")
@@ -178,7 +180,8 @@ class Hits(Value, frozen=True, kw_only=True):
 class Match(Value, frozen=True, kw_only=True):
     """One verified block in a bundle. `rank` from 1; `score` 0..1 with the bundle's best at 1; `strength` 0..1, the
     percentile against this brain's noise, None where the brain has measured none. `content` is the payload as JSON
-    (None when the bytes are gone). `highlights` are the words of `text` that the question hit."""
+    (None when the bytes are gone). `highlights` are the words of `text` that the question hit. `also` are the other
+    copies of the passage in this brain, verified too, that were collapsed into it; `sources` are those of all."""
 
     block_id: str
     memory_type: MemoryType
@@ -194,6 +197,7 @@ class Match(Value, frozen=True, kw_only=True):
     highlights: tuple[str, ...] = ()
     role: str = "prose"
     root: str = ""
+    also: tuple[Match, ...] = ()
 
 
 class PlanSummary(Value, frozen=True, kw_only=True):
@@ -233,6 +237,11 @@ class Bundle(Value, frozen=True, kw_only=True):
     @property
     def all_verified(self) -> bool:
         return not self.dropped
+
+    @property
+    def collapsed(self) -> int:
+        """How many blocks stand in `also` of some match."""
+        return sum(len(match.also) for match in self.matches)
 
 
 # --- why it answered so -----------------------------------------------------------------------------------------
@@ -328,6 +337,17 @@ class Contribution(Value, frozen=True, kw_only=True):
     superseded_by: str | None
     sources: tuple[Source, ...]
     cite: str
+    also: tuple[str, ...] = ()
+
+
+class NearMatch(Value, frozen=True, kw_only=True):
+    """A match of another brain that says the same in almost the same words. `rule`: text (equal but for case,
+    punctuation, numbering), shingles, contained; `measure` in (0, 1]. Only shown: it counts nowhere."""
+
+    brain: str
+    block_id: str
+    measure: float
+    rule: str
 
 
 class CompoundMatch(Value, frozen=True, kw_only=True):
@@ -345,6 +365,7 @@ class CompoundMatch(Value, frozen=True, kw_only=True):
     brains: tuple[Contribution, ...]
     highlights: tuple[str, ...] = ()
     role: str = "prose"
+    near: tuple[NearMatch, ...] = ()
 
 
 class MemberReport(Value, frozen=True, kw_only=True):
@@ -359,6 +380,7 @@ class MemberReport(Value, frozen=True, kw_only=True):
     snapshot: str | None
     plan: PlanSummary
     elapsed_ms: float
+    collapsed: int = 0
 
 
 class Skipped(Value, frozen=True, kw_only=True):

@@ -38,6 +38,7 @@ def asking(function: Function) -> Function:
         click.option("--until", metavar="DATE", help="Nothing after, the day (month, year) itself included."),
         click.option("--include-superseded", is_flag=True, help="Also what something else has replaced."),
         click.option("--no-floor", is_flag=True, help="Also what is no nearer than chance."),
+        click.option("--no-collapse", is_flag=True, help="Copies of one passage as matches of their own."),
     ]
     for decorate in reversed(decorators):
         function = decorate(function)
@@ -66,6 +67,7 @@ def query(options: Mapping[str, Any]) -> Query:
         limit=options["limit"],
         include_superseded=options["include_superseded"],
         floor=not options["no_floor"],
+        collapse=not options["no_collapse"],
     )
 
 

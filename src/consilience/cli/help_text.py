@@ -638,6 +638,7 @@ Options:
                              included.
   --include-superseded       Also what something else has replaced.
   --no-floor                 Also what is no nearer than chance.
+  --no-collapse              Copies of one passage as matches of their own.
   --at SNAPSHOT              As it was at a snapshot: head~N, or the first
                              digits of one that `csl history` lists.
   -h, --help                 Show this message and exit.
@@ -679,6 +680,7 @@ Options:
                              included.
   --include-superseded       Also what something else has replaced.
   --no-floor                 Also what is no nearer than chance.
+  --no-collapse              Copies of one passage as matches of their own.
   --at SNAPSHOT              As it was at a snapshot: head~N, or the first
                              digits of one that `csl history` lists.
   --analyze                  Run it, and show what was measured beside what
@@ -792,11 +794,14 @@ Options:
                              included.
   --include-superseded       Also what something else has replaced.
   --no-floor                 Also what is no nearer than chance.
+  --no-collapse              Copies of one passage as matches of their own.
   --brains NAME[,NAME...]    The brains to ask, in this order; repeatable, or
                              with commas.
   --all                      Ask every brain that is on this machine.
   --fuse                     One list for all, by reciprocal rank, instead of
                              one for each brain.
+  --near                     Under a match, what other brains say in almost
+                             the same words.
   --at BRAIN=SNAPSHOT        One brain as it was at a snapshot of its own;
                              repeatable. The others as they are.
   -h, --help                 Show this message and exit.
@@ -837,6 +842,7 @@ Options:
                              included.
   --include-superseded       Also what something else has replaced.
   --no-floor                 Also what is no nearer than chance.
+  --no-collapse              Copies of one passage as matches of their own.
   --brains NAME[,NAME...]    The brains to ask, in this order; repeatable, or
                              with commas.
   --all                      Ask every brain that is on this machine.

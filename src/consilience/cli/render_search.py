@@ -21,6 +21,12 @@ from consilience.model import (
 INDENT = "    "
 ID_DIGITS = 12
 ROOT_DIGITS = 8
+MOST_COPIES = 4
+NEAR_WORDS = {
+    "text": "the same words",
+    "shingles": "{} of the wording in common",
+    "contained": "{} of the shorter is in the longer",
+}
 
 
 def bundle(found: Bundle, terminal: Terminal) -> Iterator[str]:
@@ -30,13 +36,22 @@ def bundle(found: Bundle, terminal: Terminal) -> Iterator[str]:
         yield from _match(match, terminal, lead=f"{match.rank:>2}", marks=[contribution])
         yield ""
     count = len(found.matches)
-    yield from _summary(found.brain, count, found.truncated, found.withheld, found.query.limit, terminal)
+    yield from _summary(
+        found.brain,
+        count,
+        found.truncated,
+        found.withheld,
+        found.query.limit,
+        terminal,
+        collapsed=found.collapsed,
+    )
     yield from roots(found.verified_against, terminal)
 
 
-def compound(found: CompoundResult, terminal: Terminal) -> Iterator[str]:
-    """Several brains' answer, in the order that the result has."""
-    yield from _fused(found, terminal) if found.fused else _grouped(found, terminal)
+def compound(found: CompoundResult, terminal: Terminal, *, near: bool = False) -> Iterator[str]:
+    """Several brains' answer, in the order that the result has; with `near`, what is near to each match under it."""
+    links = Links(found) if near else None
+    yield from _fused(found, terminal, links) if found.fused else _grouped(found, terminal, links)
     for skipped in found.skipped:
         text = f"{clean(skipped.brain)}: skipped, {clean(skipped.reason)}"
         yield from _hanging(text, terminal, "yellow")
@@ -83,22 +98,24 @@ def heading_path(match: Match | CompoundMatch) -> list[str]:
 # --------------------------------------------------------------------------------------
 
 
-def _grouped(found: CompoundResult, terminal: Terminal) -> Iterator[str]:
+def _grouped(found: CompoundResult, terminal: Terminal, links: Links | None) -> Iterator[str]:
     for member in found.members:
         yield _rule(member.brain, terminal)
         for match in found.matches:
             mine = [c for c in match.brains if c.brain == member.brain]
             if mine:
                 yield from _match(match, terminal, lead=f"{mine[0].rank:>2}", marks=mine)
+                yield from links.lines(match, terminal) if links is not None else ()
                 yield ""
         yield from _member(member, found.query.limit, terminal)
         yield ""
 
 
-def _fused(found: CompoundResult, terminal: Terminal) -> Iterator[str]:
+def _fused(found: CompoundResult, terminal: Terminal, links: Links | None) -> Iterator[str]:
     for rank, match in enumerate(found.matches, 1):
         held = " ".join(f"{clean(c.brain)}#{c.rank}" for c in match.brains)
         yield from _match(match, terminal, lead=f"{rank:>2}", marks=match.brains, held=held)
+        yield from links.lines(match, terminal) if links is not None else ()
         yield ""
     if not found.matches:
         yield "no match"
@@ -109,7 +126,9 @@ def _fused(found: CompoundResult, terminal: Terminal) -> Iterator[str]:
 
 def _member(member: MemberReport, limit: int, terminal: Terminal, *, of: int | None = None) -> Iterator[str]:
     truncated, withheld = member.truncated, member.withheld
-    yield from _summary(member.brain, member.count, truncated, withheld, limit, terminal, of=of)
+    yield from _summary(
+        member.brain, member.count, truncated, withheld, limit, terminal, of=of, collapsed=member.collapsed
+    )
     yield from roots(member.verified_against, terminal)
 
 
@@ -127,6 +146,7 @@ def _summary(
     terminal: Terminal,
     *,
     of: int | None = None,
+    collapsed: int = 0,
 ) -> Iterator[str]:
     """How many matches, whether there is more, what the floor held back: read it before saying "it has
     none"."""
@@ -134,6 +154,8 @@ def _summary(
         said = [f"in {count} of {of} match{'' if of == 1 else 'es'}"]
     else:
         said = [f"{count} match{'' if count == 1 else 'es'}" if count else "no match"]
+    if collapsed:
+        said.append(f"{collapsed:,} cop{'y' if collapsed == 1 else 'ies'} collapsed (--no-collapse)")
     if truncated:
         said.append("more (--limit)" if count >= limit or of is not None else "there may be more")
     if withheld:
@@ -169,6 +191,7 @@ def _match(
         yield INDENT + terminal.style("its bytes are not here (a member all the same)", "yellow")
     for line in _facts(match, marks, width):
         yield INDENT + terminal.style(line, "dim")
+    yield from _copies([id_ for mark in marks for id_ in mark.also], terminal)
     if match.superseded_by is not None:
         yield INDENT + terminal.style(f"superseded by {short(match.superseded_by)}", "yellow")
 
@@ -190,6 +213,39 @@ def _facts(match: Match | CompoundMatch, marks: Sequence[Contribution], width: i
     yield from [rest] if columns(rest) <= width else facts
 
 
+def _copies(ids: Sequence[str], terminal: Terminal) -> Iterator[str]:
+    """The blocks that differ from a match in case, punctuation or numbering alone."""
+    if ids:
+        named = " ".join(map(short, ids[:MOST_COPIES])) + (" …" if len(ids) > MOST_COPIES else "")
+        said = f"{len(ids)} more but for case, punctuation or numbering: {named}"
+        yield INDENT + terminal.style(fit(said, terminal.prose - len(INDENT)), "dim")
+
+
+class Links:
+    """What is near to a match, as lines under it: how near, which brain, where in it."""
+
+    def __init__(self, found: CompoundResult) -> None:
+        self._held = {
+            (contribution.brain, match.block_id): contribution
+            for match in found.matches
+            for contribution in match.brains
+        }
+
+    def lines(self, match: CompoundMatch, terminal: Terminal) -> Iterator[str]:
+        for link in match.near:
+            how = NEAR_WORDS[link.rule].format(two_decimals(link.measure))
+            held = self._held[link.brain, link.block_id]
+            lead = f"{INDENT}≈ {clean(link.brain)}#{held.rank}  "
+            rest = " · ".join(part for part in (how, place(held.sources), short(link.block_id)) if part)
+            if columns(lead) + columns(rest) <= terminal.prose:
+                yield terminal.style(lead, "cyan") + terminal.style(rest, "dim")
+                continue
+            yield terminal.style(lead, "cyan") + terminal.style(f"{how} · {short(link.block_id)}", "dim")
+            if held.sources:
+                where = _fit_left(place(held.sources), terminal.prose - 2 * len(INDENT))
+                yield 2 * INDENT + terminal.style(where, "dim")
+
+
 def _of_one(brain: str, match: Match) -> Contribution:
     return Contribution(
         brain=brain,
@@ -200,6 +256,7 @@ def _of_one(brain: str, match: Match) -> Contribution:
         superseded_by=match.superseded_by,
         sources=match.sources,
         cite="",
+        also=tuple(copy.block_id for copy in match.also),
     )
 
 

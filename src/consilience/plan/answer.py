@@ -12,6 +12,7 @@ from consilience.ingest import detect_language
 from consilience.model import SEARCHED_BY_DEFAULT, Bundle, ModuleRoot, Query
 from consilience.plan import candidates, features, planner
 from consilience.plan.candidates import Ran, Working
+from consilience.plan.collapse import groups
 from consilience.plan.floor import Features, least_strength, strength
 from consilience.plan.intent import Intent, understand
 from consilience.plan.matches import verified
@@ -211,8 +212,11 @@ def _conclude(
     least = least_strength(best) if applied else None
     kept = [c for c in ranked if _passes(c, least)]
     below = [c for c in ranked if not _passes(c, least)]
-    shown = kept[: query.limit]
-    found, dropped = verified(work, [(c.n, c.score, c.strength) for c in shown], visible)
+    shown = groups(work, [c.n for c in kept], visible)
+    by_n = {c.n: c for c in kept}
+    found, dropped = verified(
+        work, [[(n, by_n[n].score, by_n[n].strength) for n in same] for same in shown], visible
+    )
     dropped = [*dict.fromkeys([*dropped, *work.broken])]
     weights = _mean_weights(work, ran, ranked)
     modules = [
@@ -226,7 +230,7 @@ def _conclude(
         brain=work.reader.name,
         query=query,
         matches=tuple(found),
-        truncated=len(kept) > query.limit or _cut(ran, ranked, least),
+        truncated=len(kept) > sum(map(len, shown)) or _cut(ran, ranked, least),
         withheld=len(below),
         verified_against=tuple(ModuleRoot(module=m.memory_type, root=format_digest(m.root)) for m in modules),
         snapshot=format_digest(snapshot.digest) if snapshot is not None else None,

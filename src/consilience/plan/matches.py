@@ -14,16 +14,16 @@ from consilience.store import Hidden, StoredBlock
 
 def verified(
     work: Working,
-    shown: Sequence[tuple[int, float, float | None]],
+    shown: Sequence[Sequence[tuple[int, float, float | None]]],
     visible: Mapping[int, Hidden | None],
 ) -> tuple[list[Match], list[str]]:
-    """Matches of (ordinal, score, strength), best first, and the ids of those whose bytes do not hash to their name or
-    which the root does not prove to be members.
+    """A match for each group of (ordinal, score, strength), best first, the first of a group with the rest in `also`;
+    and the ids of those whose bytes do not hash to their name or which the root does not prove to be members.
 
     The latter are not among the matches. A block whose bytes were redacted is a match without content.
     """
     view = work.reader.view
-    ns = [n for n, _, _ in shown]
+    ns = [n for same in shown for n, _, _ in same]
     blocks = {b.n: b for b in view.blocks(ns)}
     proven = view.proven(blocks.values())
     sources = view.sources(ns, current=True)
@@ -31,19 +31,33 @@ def verified(
     roots = {m.memory_type: format_digest(m.root) for m in view.modules()}
     matches: list[Match] = []
     dropped: list[str] = []
-    for n, score, strength in shown:
-        block = blocks[n]
-        if n not in proven or (block.data is not None and not block.intact):
-            dropped.append(format_digest(block.id))
-            continue
-        match = _match(work, block, entries.get(n), sources.get(n, ()), visible.get(n))
-        matches.append(
-            msgspec.structs.replace(
-                match, rank=len(matches) + 1, score=score, strength=strength, root=roots[block.memory_type]
-            )
-        )
+    for same in shown:
+        copies: list[Match] = []
+        for n, score, strength in same:
+            block = blocks[n]
+            if n not in proven or (block.data is not None and not block.intact):
+                dropped.append(format_digest(block.id))
+                continue
+            match = _match(work, block, entries.get(n), sources.get(n, ()), visible.get(n))
+            known = {"score": score, "strength": strength, "root": roots[block.memory_type]}
+            copies.append(msgspec.structs.replace(match, rank=len(matches) + 1, **known))
+        if copies:
+            matches.append(_one(copies))
     top = matches[0].score if matches else 1.0
-    return [msgspec.structs.replace(m, score=m.score / top if top else 0.0) for m in matches], dropped
+    return [_rescaled(match, top) for match in matches], dropped
+
+
+def _one(copies: Sequence[Match]) -> Match:
+    """One match of the copies of a passage: the first, with the sources of all."""
+    if len(copies) == 1:
+        return copies[0]
+    sources = tuple(dict.fromkeys(source for copy in copies for source in copy.sources))
+    return msgspec.structs.replace(copies[0], sources=sources, also=tuple(copies[1:]))
+
+
+def _rescaled(match: Match, top: float) -> Match:
+    also = tuple(_rescaled(copy, top) for copy in match.also)
+    return msgspec.structs.replace(match, score=match.score / top if top else 0.0, also=also)
 
 
 def _match(

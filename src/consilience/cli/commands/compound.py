@@ -46,12 +46,14 @@ def say_what_is_ignored(invocation: Invocation) -> None:
 @click.option(
     "--fuse", is_flag=True, help="One list for all, by reciprocal rank, instead of one for each brain."
 )
+@click.option("--near", is_flag=True, help="Under a match, what other brains say in almost the same words.")
 @past.at_brain_option
 def search(
     invocation: Invocation,
     brains: tuple[str, ...],
     all_: bool,
     fuse: bool,
+    near: bool,
     at_texts: tuple[str, ...],
     **options: object,
 ) -> int:
@@ -70,7 +72,7 @@ def search(
     told = past.of_members(invocation, at_texts, result.members)
     return invocation.emit(
         lambda: to_json(result),
-        lambda terminal: (*render_search.compound(result, terminal), *past.lines(told, terminal)),
+        lambda terminal: (*render_search.compound(result, terminal, near=near), *past.lines(told, terminal)),
         warnings=result.warnings,
         error=outcome(result),
     )
