@@ -86,11 +86,11 @@ def discover(
         raise UsageError(
             "one of the paths is empty", hint="`.` is this folder; is a variable of the shell not set?"
         )
-    walk = _Walk(root, _spec(include), _spec(exclude), use_ignore_files, max_bytes)
+    walk = _Walk(root, pattern_spec(include), pattern_spec(exclude), use_ignore_files, max_bytes)
     return walk.run([Path(path) for path in paths])
 
 
-def _spec(patterns: Sequence[str]) -> GitIgnoreSpec | None:
+def pattern_spec(patterns: Sequence[str]) -> GitIgnoreSpec | None:
     from pathspec import GitIgnoreSpec
 
     try:
@@ -189,7 +189,7 @@ class _Walk:
         parts = path.parts
         fixed = next(n for n, part in enumerate(parts) if _GLOB.search(part))
         base = os.path.abspath(Path(*parts[:fixed]) if fixed else Path())
-        only = _spec(["/" + "/".join(parts[fixed:])])
+        only = pattern_spec(["/" + "/".join(parts[fixed:])])
         count = 0
         if os.path.isdir(base):
             for result in self._folder(base, base, self._rules_above(base), only):
