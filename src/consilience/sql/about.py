@@ -80,7 +80,7 @@ def score(
         if all((name, text) not in tables for text in texts):
             why = reader.embedder_note or "it has no vectors: run `index`"
             warn(name, f"no row is compared with the text: {why}")
-        elif reader.vectors is not None and reader.vectors.watermark < reader.view.max_n:
+        elif _late(reader):
             warn(name, "the newest blocks have no vector yet and are compared with nothing: run `index`")
     return Scores(tables=tables, told=tuple(told))
 
@@ -97,3 +97,11 @@ def _score_one(connection: DuckDBPyConnection, reader: Reader, text: str, table:
     finally:
         connection.unregister("scored_rows")
     return reader.vectors.tag
+
+
+def _late(reader: Reader) -> bool:
+    """Whether a readable block that can have a vector is newer than the vectors."""
+    if reader.vectors is None:
+        return False
+    late = reader.view.scan(SEARCHED_BY_DEFAULT, after=reader.vectors.watermark)
+    return any(block.data is not None for block in late)
