@@ -99,6 +99,7 @@ class TestSearch:
             "search", "feature", "--brain", "python", "--json", "--module", "semantic", "--module", "episodic",
             "--kind", "fact", "--subject", "s", "--tag", "t", "--source", "sources/*", "--since", "2024-01-01",
             "--until", "2024-12-31T10:00:00Z", "--limit", "3", "--include-superseded", "--no-floor",
+            "--no-collapse",
         )  # fmt: skip
         assert done.data["query"] == {
             "text": "feature",
@@ -114,6 +115,7 @@ class TestSearch:
             "limit": 3,
             "include_superseded": True,
             "floor": False,
+            "collapse": False,
         }
 
     def test_source_filter(self, csl: Csl, inside: Path) -> None:
