@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 from collections.abc import Iterator
+from functools import lru_cache
 
 from consilience.ingest.readers.formats import FORMATS, Format
 from consilience.model import Value
@@ -30,13 +32,26 @@ def readers() -> Iterator[ReaderInfo]:
         yield ReaderInfo(
             title=format.title,
             reader=f"consilience/{format.reader}",
-            version=format.version,
+            version=version_of(format),
             media_types=format.media_types,
             suffixes=format.suffixes,
             contained=format.contained,
             installed=installed,
             install=None if installed else _install(format),
         )
+
+
+@lru_cache(maxsize=64)
+def version_of(format: Format) -> str:
+    """The version of a format's reader here: its own, and those of the libraries that it stands on
+    (docs/decisions/0192)."""
+    found = []
+    for name in format.needs:
+        try:
+            found.append(f"{name}-{importlib.metadata.version(name)}")
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return "+".join((format.version, *found))
 
 
 def missing(format: Format) -> str | None:
