@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from consilience.index._files import unusable
 from consilience.index.dates import window
 from consilience.index.facet_file import MONTH, Facet, check, connect
+from consilience.index.facet_profile import FacetProfile, ordinals, profiles
 from consilience.index.facet_rules import fold, narrows, passes, source_matcher
 from consilience.model import Filters
 from consilience.protocol import MemoryType
@@ -186,12 +187,24 @@ class FacetIndex:
         )
         for field, wanted in asked:
             if wanted or (field == "module" and within is not None):
-                ids = self._values(field, wanted) if wanted else []
-                counted = self._rows(f"SELECT coalesce(sum(count), 0) FROM value WHERE id IN ({_list(ids)})")[
-                    0
-                ][0]
-                share *= min(1.0, counted / total)
+                share *= min(1.0, self.labelled(field, wanted) / total)
         return total * share * self._share_of_window(filters, total)
+
+    def labelled(self, field: Facet, wanted: Sequence[str]) -> int:
+        """How many entries have one of these values of a facet (or patterns of a source); one that has two of them
+        counts twice."""
+        ids = _list(self._values(field, wanted)) if wanted else "NULL"
+        return self._rows(f"SELECT coalesce(sum(count), 0) FROM value WHERE id IN ({ids})")[0][0]
+
+    def profiles(self) -> list[FacetProfile]:
+        """What the facets of each module look like. Reads every entry; for statistics."""
+        with self._connection() as connection:
+            return profiles(connection)
+
+    def ordinals(self, module: MemoryType) -> array[int]:
+        """The ordinals of a module's entries, ascending. Reads them all; for statistics."""
+        with self._connection() as connection:
+            return ordinals(connection, module.value)
 
     def _share_of_window(self, filters: Filters, total: float) -> float:
         wanted = window(filters.since, filters.until)

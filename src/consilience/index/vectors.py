@@ -118,6 +118,11 @@ class VectorIndex:
         return self._rows.meta.watermark
 
     @property
+    def ordinals(self) -> Ints:
+        """The ordinals that have a vector, ascending."""
+        return self._rows.current()[0]
+
+    @property
     def coarse(self) -> CoarseMeta | None:
         """What is known of the two-stage scan, None where there is none (few rows)."""
         held = self._coarse

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from consilience.model import Explanation, FloorReport, IndexReport, PlanReport, Query
@@ -10,7 +12,7 @@ from consilience.plan.answer import Outcome, answer, begin, check
 from consilience.plan.candidates import Working
 from consilience.plan.floor import FLOOR, SPEAKS
 from consilience.plan.reader import Reader
-from consilience.protocol import format_digest
+from consilience.protocol import MemoryType, format_digest
 
 
 def explain(reader: Reader, query: Query, *, analyze: bool) -> Explanation:
@@ -35,7 +37,7 @@ def _explanation(work: Working, chosen: planner.Chosen, outcome: Outcome | None)
         intent=work.asked.intent.value,
         plans=_plans(chosen, outcome),
         indices=_indices(work, chosen),
-        statistics=_statistics(reader, chosen),
+        statistics=_statistics(reader, work.modules, chosen),
         floor=_floor(work, outcome),
         analyzed=outcome is not None,
         count=len(outcome.bundle.matches) if outcome is not None else None,
@@ -90,16 +92,17 @@ def _indices(work: Working, chosen: planner.Chosen) -> tuple[IndexReport, ...]:
     return lexical, vectors, facets
 
 
-def _statistics(reader: Reader, chosen: planner.Chosen) -> str:
+def _statistics(reader: Reader, modules: Sequence[MemoryType], chosen: planner.Chosen) -> str:
     statistics = reader.statistics
     if statistics is None:
         return "none measured: plans are pessimistic; run `index`"
+    measured = statistics.measured_at(modules)
     if chosen.situation.stale:
         now = chosen.situation.blocks
         if not reader.view.is_head:
-            return f"of a later state: {statistics.blocks:,} blocks, {now:,} at this snapshot: plans are pessimistic"
-        return f"stale: measured at {statistics.blocks:,} blocks, now {now:,}: plans are pessimistic"
-    return f"fresh: measured at {statistics.blocks:,} blocks"
+            return f"of a later state: {measured:,} blocks, {now:,} at this snapshot: plans are pessimistic"
+        return f"stale: measured at {measured:,} blocks, now {now:,}: plans are pessimistic"
+    return f"fresh: measured at {measured:,} blocks"
 
 
 def _floor(work: Working, outcome: Outcome | None) -> FloorReport:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Sequence
 from statistics import fmean, median
 from typing import TYPE_CHECKING
@@ -14,21 +13,28 @@ from consilience.model import SEARCHED_BY_DEFAULT, Query
 from consilience.plan import candidates, features, planner
 from consilience.plan.answer import begin
 from consilience.plan.cost import CostModel
+from consilience.plan.entries import entries_of
 from consilience.plan.floor import Features, measure
 from consilience.plan.questions import held_languages, noise_questions
 from consilience.plan.reader import Reader
-from consilience.plan.statistics import Noise, Statistics
+from consilience.plan.statistics import ModuleStatistics, Noise, Statistics, TwoStage
 from consilience.progress import NO_PROGRESS, Progress
+from consilience.protocol import MemoryType
 from consilience.store import View
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from consilience.index.vectors import VectorIndex
+
     Vector = NDArray[np.float32]
 
 PROBE_DEPTH = 30
 """Candidates a generator that count as what a noise question found."""
+
+LENGTH_SAMPLE = 200
+RECALL_SAMPLE = 32
 
 LEAST_SCALE, MOST_SCALE = 0.1, 20.0
 
@@ -48,7 +54,6 @@ def measure_brain(reader: Reader, progress: Progress = NO_PROGRESS) -> Statistic
     asked = noise_questions(reader.lexical.statistics.languages, across=semantic)
     progress.start("measuring the noise floor", sum(len(questions) for _, questions in asked), "questions")
     tag = reader.vectors.tag if semantic and reader.vectors is not None else None
-    postings: list[float] = []
     noises: list[Noise] = []
     ratios: dict[str, list[float]] = {"lexical": [], "vectors": []}
     vectors = {language: _vectors(fresh, questions) for language, questions in asked}
@@ -57,22 +62,76 @@ def measure_brain(reader: Reader, progress: Progress = NO_PROGRESS) -> Statistic
     for language, questions in asked:
         samples = []
         for text, vector in zip(questions, vectors[language], strict=True):
-            found, frequency = _probe(fresh, text, vector, centre, ratios)
-            samples.append(found)
-            postings.extend(frequency)
+            samples.append(_probe(fresh, text, vector, centre, ratios))
             progress.advance()
         noise = measure(samples, tag=tag, language=language, held=language in held)
         noises.extend([noise] if noise is not None else [])
     progress.close()
     return Statistics(
+        modules=module_statistics(reader),
+        two_stage=_two_stage(reader, [v for each in vectors.values() for v in each if v is not None]),
         max_n=reader.view.max_n,
         blocks=blocks,
         vectors=reader.vectors.count if reader.vectors is not None else 0,
-        mean_postings=fmean(postings) if postings else 0.0,
         noises=tuple(noises),
         centre=tuple(round(float(x), 6) for x in centre.mean) if centre is not None else (),
         costs=CostModel(lexical_scale=_scale(ratios["lexical"]), vector_scale=_scale(ratios["vectors"])),
     )
+
+
+def module_statistics(reader: Reader) -> tuple[ModuleStatistics, ...]:
+    """Each module that the facets know, by name. Raises IndexUnusableError."""
+    facets, view = reader.facets, reader.view
+    if facets is None:
+        return ()
+    blocks = {m.memory_type: m.count - len(m.tombstones) for m in view.modules()}
+    out = []
+    for profile in facets.profiles():
+        if profile.module not in set(MemoryType):
+            continue
+        module = MemoryType(profile.module)
+        ns = facets.ordinals(module)
+        sample = [ns[i * len(ns) // LENGTH_SAMPLE] for i in range(LENGTH_SAMPLE)] if len(ns) else []
+        words = [len(e.text.split()) for e in entries_of(view, sorted({*sample}), facets)]
+        out.append(
+            ModuleStatistics(
+                module=module,
+                blocks=blocks.get(module, 0),
+                embedded=_embedded(reader, ns),
+                mean_words=round(fmean(words), 1) if words else 0.0,
+                facets=profile,
+            )
+        )
+    return tuple(out)
+
+
+def _embedded(reader: Reader, ns: Sequence[int]) -> int:
+    if reader.vectors is None:
+        return 0
+    import numpy as np
+
+    return int(np.isin(np.asarray(ns, np.int64), reader.vectors.ordinals).sum())
+
+
+def _two_stage(reader: Reader, questions: Sequence[Vector]) -> TwoStage | None:
+    """What the two-stage scan misses, where there is one: asked by rows when its codes were made, and by questions."""
+    index = reader.vectors
+    codes = index.coarse if index is not None else None
+    if index is None or codes is None:
+        return None
+    asked = questions[:: max(1, len(questions) // RECALL_SAMPLE)]
+    return TwoStage(
+        generation=codes.generation,
+        questions=len(asked),
+        recall_10=_lower(codes.recall_10, index, asked, 10),
+        recall_60=_lower(codes.recall_100, index, asked, 60),
+    )
+
+
+def _lower(rows: float, index: VectorIndex, asked: Sequence[Vector], k: int) -> float:
+    import numpy as np
+
+    return round(min(rows, index.recall(np.stack(asked), k)), 4) if asked else rows
 
 
 def _vectors(reader: Reader, questions: Sequence[str]) -> Sequence[Vector | None]:
@@ -108,8 +167,8 @@ def _probe(
     vector: Vector | None,
     centre: _Centre | None,
     ratios: dict[str, list[float]],
-) -> tuple[list[Features], list[float]]:
-    """What one question found, and the document frequency of its words; adds to `ratios` of actual to estimated."""
+) -> list[Features]:
+    """What one question found; adds to `ratios` of actual to estimated."""
     work, chosen = begin(reader, Query(text=text, limit=1))
     work.question_vector = vector
     if centre is not None and vector is not None:
@@ -127,16 +186,7 @@ def _probe(
         ratios[name].append(ran.us / max(1.0, estimated))
         ns.update(h.n for h in ran.hits.hits)
     coverage, similarity = features.coverage(work, sorted(ns)), features.similarities(work, sorted(ns))
-    found = [Features(n=n, coverage=coverage.get(n, 0.0), similarity=similarity.get(n)) for n in sorted(ns)]
-    blocks = chosen.situation.blocks
-    return found, [
-        _postings(w.idf, blocks) for w in work.lexical_query.words if w.known
-    ] if work.lexical_query else []
-
-
-def _postings(idf: float, blocks: int) -> float:
-    """Document frequency back from its idf."""
-    return max(0.0, (blocks + 1.0) / math.exp(idf) - 0.5)
+    return [Features(n=n, coverage=coverage.get(n, 0.0), similarity=similarity.get(n)) for n in sorted(ns)]
 
 
 def _scale(ratios: list[float]) -> float:

@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from consilience.errors import UsageError
 from consilience.model import SEARCHED_BY_DEFAULT, GeneratorReport, PlanReport, PlanSummary, Query, Value
 from consilience.plan.cost import CostModel
 from consilience.plan.intent import RECALL_FLOOR, Asked, Intent
 from consilience.plan.reader import Reader
+from consilience.plan.selectivity import estimated, occurrences
 from consilience.protocol import MemoryType
 
 if TYPE_CHECKING:
@@ -95,27 +97,29 @@ def situation_of(
     filtered: bool,
 ) -> Situation:
     """Sizes from the brain's own statistics; nothing is read that grows with the brain."""
-    facets = reader.facets
     eligible: float | None = None
     if filtered:
-        eligible = facets.estimate(query.filters, modules) if facets is not None else float(blocks)
+        eligible = estimated(reader, query.filters, modules, blocks)
     known = [w for w in lexical.words if w.known] if lexical is not None else []
     total = sum(w.idf for w in lexical.words) if lexical is not None else 0.0
     statistics = reader.statistics
     behind = reader.lexical is not None and reader.lexical.watermark < reader.view.max_n
     share = sum(w.idf for w in known) / total if total else 0.0
+    stale = statistics is None or statistics.stale(blocks, modules)
     return Situation(
         blocks=blocks,
         indexed=_indexed(reader, modules),
         embedded=reader.vectors.count if reader.vectors is not None else 0,
-        postings=float(len(known)) * (statistics.mean_postings if statistics is not None else blocks * 0.05),
+        postings=sum(occurrences(w.idf, reader.lexical.statistics.documents) for w in known)
+        if reader.lexical is not None
+        else 0.0,
         known_share=1.0 if behind else share,  # blocks that are not indexed yet may hold any word
         eligible=eligible,
         depth=max(DEPTH, 2 * query.limit),
-        stale=statistics is None or statistics.stale(blocks),
+        stale=stale,
         has_lexical=reader.lexical is not None,
         has_vectors=_can_compare(reader, modules),
-        has_facets=facets is not None,
+        has_facets=reader.facets is not None,
     )
 
 
@@ -167,6 +171,22 @@ def choose(asked: Asked, situation: Situation, costs: CostModel) -> Chosen:
             )
         rejected.append((plan, why))
     return Chosen(plan=best, rejected=tuple(rejected), reason=reason, situation=situation)
+
+
+def only(chosen: Chosen, generators: Sequence[str]) -> Chosen:
+    """The cheapest plan of exactly these generators instead of the chosen one, for measuring them.
+
+    Raises UsageError where no such plan can be made of what the brain has.
+    """
+    every = [chosen.plan, *(plan for plan, _ in chosen.rejected)]
+    fitting = [plan for plan in every if {step.generator for step in plan.steps} == set(generators)]
+    if not fitting:
+        raise UsageError(f"there is no plan of {' and '.join(generators)} for this question")
+    best = min(fitting, key=lambda plan: (plan.us, -plan.recall, plan.name))
+    rejected = tuple((plan, "not what is measured") for plan in every if plan is not best)
+    return Chosen(
+        plan=best, rejected=rejected, reason="asked for by its generators", situation=chosen.situation
+    )
 
 
 def _plans(asked: Asked, s: Situation, costs: CostModel) -> Iterator[Plan]:

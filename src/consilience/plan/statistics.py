@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from consilience.files import seal_holds, sealed, write_atomically
-from consilience.model import Value
+from consilience.index.facet_profile import FacetProfile
+from consilience.model import SEARCHED_BY_DEFAULT, Value
 from consilience.plan.cost import CostModel
+from consilience.protocol import MemoryType
 
-STATISTICS_VERSION = 3
+STATISTICS_VERSION = 4
 STALE_GROWTH = 0.2
 """Statistics are stale once the brain has grown or shrunk by more than this share since they were measured."""
 
@@ -45,6 +48,34 @@ class Noise(Value, frozen=True, kw_only=True):
     similarity: Spread | None
 
 
+class ModuleStatistics(Value, frozen=True, kw_only=True):
+    """One module: `blocks` that are members with bytes, `embedded` of what the facets hold, words a block on the
+    average (of a sample), and what its facets look like (decision 0230)."""
+
+    module: MemoryType
+    blocks: int
+    embedded: int
+    mean_words: float
+    facets: FacetProfile
+
+
+class TwoStage(Value, frozen=True, kw_only=True):
+    """The recall of the two-stage scan: the share of the exact best 10 and 60 that it returns.
+
+    The lower of two figures: rows of the index as questions, and questions about other things (decision 0231).
+    `generation`: of the codes that were measured.
+    """
+
+    generation: int
+    questions: int
+    recall_10: float
+    recall_60: float
+
+    def recall(self, limit: int) -> float:
+        """For a question that wants `limit` matches."""
+        return self.recall_10 if limit <= 10 else self.recall_60
+
+
 class Statistics(Value, frozen=True, kw_only=True):
     """Measured over the blocks up to ordinal `max_n`: `blocks` of the searched modules, `vectors` of them embedded.
 
@@ -56,9 +87,10 @@ class Statistics(Value, frozen=True, kw_only=True):
     max_n: int = 0
     blocks: int = 0
     vectors: int = 0
-    mean_postings: float = 0.0
     noises: tuple[Noise, ...] = ()
     centre: tuple[float, ...] = ()
+    modules: tuple[ModuleStatistics, ...] = ()
+    two_stage: TwoStage | None = None
     costs: CostModel = CostModel()
 
     def noise_for(self, language: str) -> Noise | None:
@@ -67,9 +99,21 @@ class Statistics(Value, frozen=True, kw_only=True):
             (n for n in self.noises if n.language == language), self.noises[0] if self.noises else None
         )
 
-    def stale(self, blocks: int) -> bool:
-        """Whether a brain of `blocks` blocks has outgrown these figures."""
-        return abs(blocks - self.blocks) > STALE_GROWTH * max(1, self.blocks)
+    def module(self, module: MemoryType) -> ModuleStatistics | None:
+        return next((m for m in self.modules if m.module is module), None)
+
+    def measured_at(self, modules: Sequence[MemoryType]) -> int:
+        """How many blocks these modules had when all this was measured."""
+        searched = {m.module for m in self.modules if m.module in SEARCHED_BY_DEFAULT}
+        if not searched or searched <= {*modules}:
+            others = [m.blocks for m in self.modules if m.module in modules and m.module not in searched]
+            return self.blocks + sum(others)
+        return sum(m.blocks for m in self.modules if m.module in modules)
+
+    def stale(self, blocks: int, modules: Sequence[MemoryType] = SEARCHED_BY_DEFAULT) -> bool:
+        """Whether a brain of `blocks` blocks in these modules has outgrown the figures."""
+        measured = self.measured_at(modules)
+        return abs(blocks - measured) > STALE_GROWTH * max(1, measured)
 
 
 def load(derived: Path) -> Statistics | None:
