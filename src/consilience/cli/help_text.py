@@ -13,6 +13,12 @@ Set up:
 
 Fill:
   ingest    Take files and folders into a brain
+  remember  Take one fact in by hand
+  task      Let a model or a person propose knowledge, and check it before it
+            goes in
+  source    Declare what a brain is kept in step with
+  sync      Bring a brain up to date with its sources
+  watch     Keep a brain in step with its sources until Ctrl-C
   index     Bring a brain's indices up to date
   readers   List what kinds of file can be read here
 
@@ -251,6 +257,337 @@ Examples:
   csl ingest notes/ --brain algebra
   csl ingest peps/*.rst docs --exclude drafts/
   csl ingest notes/ --no-embed && csl index
+""",
+    "remember": """\
+Usage: csl remember [OPTIONS] TEXT...
+
+  Take one fact into a brain, whose layout is made if need be. The words
+  themselves are registered, with where they come from, and the fact is
+  derived from them. The same fact again is not written again.
+
+Arguments:
+  TEXT...  The fact in words; - is standard input.
+
+Options:
+  --source TEXT               Where it comes from: a URL, a book, a file of
+                              this brain.
+  --subject TEXT              What it is about.
+  --tag TAG                   A word to find it by (--tag). Repeatable.
+  --when DATE                 When it happened, 2026-05-01 say: makes it an
+                              event.
+  --kind [fact|concept|formula|relation|constraint]
+                              What kind of statement it is; a fact where
+                              nothing is said.
+  --by ID                     Who says so; the same as --actor.
+  --no-embed                  Leave its vector to a later `csl index`.
+  -h, --help                  Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Examples:
+  csl remember 'The northern pump needs 1.2 bar.' --subject pump
+  csl remember 'Wells need a filter.' --source https://example.org/wells
+  csl remember 'The filter was replaced.' --when 2026-05-01 --tag well
+  csl remember - --by lab/notes
+""",
+    "task": """\
+Usage: csl task [OPTIONS] COMMAND [ARGS]...
+
+  A task names sources; candidates answer it; the gate says what may go in; a
+  commit takes all or nothing.
+
+Commands:
+  define    Write a task over blocks of a brain
+  schema    Print the JSON Schema that candidates must satisfy
+  validate  Say of each candidate whether it may go in
+  commit    Take candidates in, all or none
+
+Options:
+  -h, --help  Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Learn more:
+  csl task COMMAND --help
+""",
+    "task define": """\
+Usage: csl task define [OPTIONS]
+
+  Write a task: which blocks are to be read, and which kinds of block may be
+  made of them.
+
+  It is a JSON document for whoever reads: a model, an agent, a person. Its id
+  follows from what it says.
+
+Options:
+  --source ID          A block to read: a file, or a passage. Repeatable; -
+                       reads ids from standard input.  [required]
+  --allow KIND         What may be proposed: semantic, episodic, procedural;
+                       all by default.
+  --instructions TEXT  What else whoever reads the task should know.
+  --with-text          Put in what there is to read, passage by passage.
+  --out FILE           Write it there instead of printing it.
+  -h, --help           Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Examples:
+  csl task define --source 4582b8d520aa --with-text --out task.json
+  csl task define --source 4582b8d520aa,77b0c1d2 --allow semantic,procedural
+""",
+    "task schema": """\
+Usage: csl task schema [OPTIONS] [TASK]
+
+  Print the JSON Schema (2020-12) of candidates, for a model's structured
+  output. With a task, only its kinds of block and the ids that it allows as
+  evidence.
+
+Arguments:
+  [TASK]  A task, as `csl task define` writes it; - is standard input.
+
+Options:
+  -h, --help  Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Examples:
+  csl task schema task.json > schema.json
+  csl task schema
+""",
+    "task validate": """\
+Usage: csl task validate [OPTIONS] TASK [CANDIDATES]
+
+  Hold each candidate against the task and the brain: validated, duplicate,
+  rejected (with the check's code), contradicted, or in need of a person.
+  Nothing is written. Exit status 7 if one is rejected, 10 if one needs a
+  person.
+
+Arguments:
+  TASK          A task, as `csl task define` writes it; - is standard input.
+  [CANDIDATES]  Candidates in JSON; standard input where it is - or left out.
+
+Options:
+  -h, --help  Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Examples:
+  csl task validate task.json candidates.json
+  agent < task.json | csl task validate task.json
+""",
+    "task commit": """\
+Usage: csl task commit [OPTIONS] TASK [CANDIDATES]
+
+  Take every candidate into the brain in one snapshot, or none where one may
+  not go in. The records say who did it, what made them, for which task, from
+  which blocks. What is there already is not written again.
+
+Arguments:
+  TASK          A task, as `csl task define` writes it; - is standard input.
+  [CANDIDATES]  Candidates in JSON; standard input where it is - or left out.
+
+Options:
+  --model NAME             What made the candidates; the document's producer
+                           by default.
+  --model-version VERSION  Which version of it.
+  --accept NUMBER          Take this candidate although it contradicts or
+                           cannot be decided. A person's decision. Repeatable.
+  --no-embed               Leave the vectors to a later `csl index`.
+  -h, --help               Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Examples:
+  csl task commit task.json candidates.json --actor lab/reader --model qwen3
+  csl task commit task.json candidates.json --accept 3
+""",
+    "source": """\
+Usage: csl source [OPTIONS] COMMAND [ARGS]...
+
+  A source is a folder, a file, a git working tree, or what a plug-in brings;
+  `csl sync` takes it in.
+
+Commands:
+  add     Declare one more source of a brain
+  list    List the sources and whether a brain is behind them
+  remove  Take a source out of a brain
+
+Options:
+  -h, --help  Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Learn more:
+  csl source COMMAND --help
+""",
+    "source add": """\
+Usage: csl source add [OPTIONS] [PLACE]
+
+  Declare one more source in the project's file. Nothing is taken before `csl
+  sync`.
+
+Arguments:
+  [PLACE]  A folder, a file, or with --git a working tree.
+
+Options:
+  --git                  Read it as a git working tree, at a revision.
+  --revision REVISION    Which branch, tag or commit; HEAD by default.
+  --kind KIND            A kind of source that a plug-in brings.
+  --option KEY=VALUE     For the plug-in. Repeatable.
+  --include PATTERN      Only such files. Repeatable.
+  --exclude PATTERN      No such files. Repeatable.
+  --no-ignore            Take what ignore files leave out.
+  --deleted [keep|hide]  What becomes of what was taken from a file that is
+                         gone.  [default: keep]
+  -h, --help             Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Examples:
+  csl source add documents/station --brain station --deleted hide
+  csl source add ../handbook --git --revision main --include '*.md'
+  csl source add --kind mail --option server=imap.example.org
+""",
+    "source list": """\
+Usage: csl source list [OPTIONS]
+
+  List the declared sources of every brain, or of the one named with --brain,
+  and how far behind it is.
+
+Options:
+  -h, --help  Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+""",
+    "source remove": """\
+Usage: csl source remove [OPTIONS] SOURCE
+
+  Take a source out of the project's file. What was taken from it stays in the
+  brain.
+
+Arguments:
+  SOURCE  As `csl source list` names it.
+
+Options:
+  -h, --help  Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+""",
+    "sync": """\
+Usage: csl sync [OPTIONS]
+
+  Take what is new and changed in a brain's declared sources, follow files
+  that moved, and deal with gone files by the rule of their source.
+
+  A source or a brain that fails does not stop the others. Interrupting is
+  safe: the same command goes on from there.
+
+Options:
+  --all       Every brain that declares a source.
+  --dry-run   Say file by file what would happen, and write nothing.
+  --no-embed  Leave the vectors to a later `csl index`.
+  -h, --help  Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Examples:
+  csl sync --brain station --dry-run
+  csl sync --all
+  csl sync --no-embed && csl index
+""",
+    "watch": """\
+Usage: csl watch [OPTIONS]
+
+  Sync now, and again whenever a file of a source is new, changed, moved or
+  gone, until Ctrl-C.
+
+  A file is taken when it has stood still for two seconds. Each change is one
+  line.
+
+Options:
+  --all               Every brain that declares a source.
+  --interval SECONDS  How long to wait between two looks.  [default: 5.0;
+                      x>=0.1]
+  --no-embed          Leave the vectors to a later `csl index`.
+  -h, --help          Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Examples:
+  csl watch --brain station
+  csl watch --all --interval 30
 """,
     "index": """\
 Usage: csl index [OPTIONS]

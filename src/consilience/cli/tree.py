@@ -48,6 +48,16 @@ COMPOUND = Branch(
     },
 )
 
+SOURCE = Branch(
+    "Declare what a brain is kept in step with",
+    "A source is a folder, a file, a git working tree, or what a plug-in brings; `csl sync` takes it in.",
+    {
+        "add": Leaf(f"{_COMMANDS}.sync", "add", "Declare one more source of a brain"),
+        "list": Leaf(f"{_COMMANDS}.sync", "list_", "List the sources and whether a brain is behind them"),
+        "remove": Leaf(f"{_COMMANDS}.sync", "remove", "Take a source out of a brain"),
+    },
+)
+
 RETAIN = Branch(
     "Hide, drop or destroy what a brain holds, by a rule and with a record",
     "What leaves a brain leaves by a rule, and leaves a record that says who, when and why.",
@@ -65,6 +75,17 @@ RETAIN = Branch(
     },
 )
 
+TASK = Branch(
+    "Let a model or a person propose knowledge, and check it before it goes in",
+    "A task names sources; candidates answer it; the gate says what may go in; a commit takes all or nothing.",
+    {
+        "define": Leaf(f"{_COMMANDS}.task", "define", "Write a task over blocks of a brain"),
+        "schema": Leaf(f"{_COMMANDS}.task", "schema", "Print the JSON Schema that candidates must satisfy"),
+        "validate": Leaf(f"{_COMMANDS}.task", "validate", "Say of each candidate whether it may go in"),
+        "commit": Leaf(f"{_COMMANDS}.task", "commit", "Take candidates in, all or none"),
+    },
+)
+
 SECTIONS: dict[str, dict[str, Leaf | Branch]] = {
     "Set up": {
         "project": PROJECT,
@@ -72,6 +93,11 @@ SECTIONS: dict[str, dict[str, Leaf | Branch]] = {
     },
     "Fill": {
         "ingest": Leaf(f"{_COMMANDS}.ingest", "ingest", "Take files and folders into a brain"),
+        "remember": Leaf(f"{_COMMANDS}.remember", "remember", "Take one fact in by hand"),
+        "task": TASK,
+        "source": SOURCE,
+        "sync": Leaf(f"{_COMMANDS}.sync", "sync", "Bring a brain up to date with its sources"),
+        "watch": Leaf(f"{_COMMANDS}.sync", "watch", "Keep a brain in step with its sources until Ctrl-C"),
         "index": Leaf(f"{_COMMANDS}.ingest", "index", "Bring a brain's indices up to date"),
         "readers": Leaf(f"{_COMMANDS}.readers", "readers", "List what kinds of file can be read here"),
     },

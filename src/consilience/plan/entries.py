@@ -106,10 +106,17 @@ def entry_of(
         role=role,
         kind=payload.kind if isinstance(payload, Semantic | CatalogEntry) else "",
         subject=_optional(payload, "subject"),
-        tags=tuple(payload.tags) if isinstance(payload, Episodic) and payload.tags else (),
+        tags=_tags(payload),
         origins=tuple(dict.fromkeys(s.origin for s in sources if s.origin)),
         date=payload.occurred_at if isinstance(payload, Episodic) else place.date,
     )
+
+
+def _tags(payload: Payload) -> tuple[str, ...]:
+    """An event's tags; a statement's aliases, which are what it has of the kind (docs/decisions/0213)."""
+    found = payload.tags if isinstance(payload, Episodic) else ()
+    found = payload.aliases if isinstance(payload, Semantic) else found
+    return tuple(found) if found else ()
 
 
 def text_of(payload: Payload) -> str:
