@@ -138,6 +138,13 @@ def test_hyphenation_is_undone_and_hyphens_stay() -> None:
     ]
 
 
+def test_capitals_are_hyphenated_too() -> None:
+    page = Page().lines(
+        72, 700, "It returns the code that is called ELE-", "MENT in the book, not NATO-", "Russia."
+    )
+    assert texts(pdf(page)) == ["It returns the code that is called ELEMENT in the book, not NATO-Russia."]
+
+
 def test_lists_code_and_contents() -> None:
     page = Page().text(72, 750, "Herons of the lake", 16)
     page.lines(72, 730, "Life . . . . . . . . . . . . 3", "Food . . . . . . . . . . . . 7")

@@ -25,15 +25,25 @@ def document() -> ReadersDocument:
 
 def lines(shown: ReadersDocument, terminal: Terminal) -> Iterator[str]:
     """One row a format; what is missing says how to get it."""
-    rows = [("format", "version", "takes")]
-    rows += [(each.title, each.version, _takes(each)) for each in shown.readers]
-    for n, row in enumerate(table(rows, terminal.prose, prose=True)):
-        missing = n > 0 and not shown.readers[n - 1].installed
-        style = "bold" if n == 0 else "dim" if missing else ""
-        yield from (terminal.style(line, style) if style else line for line in row)
-        if missing:
-            yield f"  not installed: {shown.readers[n - 1].install}"
+    rows = [
+        ("format", "version", "takes"),
+        *((each.title, each.version, _takes(each)) for each in shown.readers),
+    ]
+    made = table(rows, terminal.prose, prose=True)
+    yield from (terminal.style(line, "bold") for line in made[0])
+    for each, row in zip(shown.readers, made[1:], strict=True):
+        yield from (line if each.installed else terminal.style(line, "dim") for line in row)
+        for media_type in filter(_is_long, each.media_types):
+            yield terminal.style(f"  {media_type}", "dim")
+        if not each.installed:
+            yield f"  not installed: {each.install}"
 
 
 def _takes(each: ReaderInfo) -> str:
-    return " ".join((*each.suffixes, *(f"({media_type})" for media_type in each.media_types)))
+    types = [f"({media_type})" for media_type in each.media_types if not _is_long(media_type)]
+    return " ".join((*each.suffixes, *types))
+
+
+def _is_long(media_type: str) -> bool:
+    """Whether a media type takes a line of its own, as those of office formats do."""
+    return len(media_type) > 34

@@ -258,9 +258,11 @@ class _Reader:
         match = _LETTER_END.search(text)
         if match is None or not after[:1].isalnum():
             return f"{text} {after}"
-        if not after[:1].islower():
-            return f"{text[:-1]}-{after}"
         head, tail = text[:-1].rsplit(" ", 1)[-1], after.split(" ", 1)[0].rstrip(".,;:!?)”’\"'")
+        if not (
+            after[:1].islower() or (len(head) > 1 and head.isupper() and tail.isupper() and tail.isalpha())
+        ):
+            return f"{text[:-1]}-{after}"
         kept = f"{head}-{tail}"
         return f"{text[:-1]}-{after}" if self.whole[kept] else text[:-1] + after
 
