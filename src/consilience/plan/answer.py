@@ -82,11 +82,16 @@ def modules_of(reader: Reader, query: Query) -> tuple[MemoryType, ...]:
     return tuple(m.memory_type for m in reader.view.modules() if m.memory_type in wanted)
 
 
-def answer(reader: Reader, query: Query) -> Outcome:
-    """Ask one brain. Raises QueryError for a question that cannot be asked; everything else is in the outcome."""
+def answer(reader: Reader, query: Query, *, generators: Sequence[str] = ()) -> Outcome:
+    """Ask one brain. Raises QueryError for a question that cannot be asked; everything else is in the outcome.
+
+    `generators`, for measuring them, takes the choice from the planner: `planner.only`.
+    """
     started = time.perf_counter()
     check(query)
     work, chosen = begin(reader, query)
+    if generators:
+        chosen = planner.only(chosen, generators)
     ran, visible = _gather(work, chosen)
     ranked = [c for c in _measured(work, ran, visible) if c.n in visible]
     return _conclude(work, chosen, ran, ranked, visible, started)
