@@ -345,6 +345,10 @@ class LineageReads(BlockReads):
         place."""
         return self._records([*((table, "block_n") for table in TABLES), ("hiding", "by_n")], n)
 
+    def mentioned(self) -> set[int]:
+        """Blocks that some normalization, validation or removal speaks of: of originals, those that were read."""
+        return {row[0] for row in self._db.rows("SELECT DISTINCT block_n FROM mention")}
+
     def _records(self, places: Iterable[tuple[str, str]], n: int) -> list[StoredBlock]:
         """The records that name block `n` in one of these tables' columns."""
         sql = " UNION ".join(

@@ -223,5 +223,6 @@ class Looker:
 
 
 def held_by(view: View) -> dict[str, Held]:
-    """What every origin of a brain holds now."""
-    return {origin: Held(each.record, each.blob) for origin, each in view.origins()}
+    """What every origin of a brain holds now that was read from a file; remembered words have none (decision 212)."""
+    read = view.mentioned()
+    return {origin: Held(each.record, each.blob) for origin, each in view.origins() if each.n in read}
