@@ -89,13 +89,15 @@ def decode_lines(data: bytes) -> Decoded | Skip:
     return _decoded("\n".join(lines), "utf-8", warning)
 
 
-def name_lines(numbers: Sequence[int], count: int | None = None) -> str:
-    """`line 3`, or `12 lines (3, 9, 14, …)`: the first of them by number. `count`: where more were met than kept."""
+def name_lines(
+    numbers: Sequence[int], count: int | None = None, unit: tuple[str, str] = ("line", "lines")
+) -> str:
+    """`line 3`, or `12 lines (3; 9; 14; …)`: the first of them by number. `count`: where more were met than kept."""
     count = len(numbers) if count is None else count
     if count == 1:
-        return f"line {numbers[0]:,}"
+        return f"{unit[0]} {numbers[0]:,}"
     shown = [f"{number:,}" for number in numbers[:5]]
-    return f"{count:,} lines ({'; '.join(shown)}{'; …' if count > len(shown) else ''})"
+    return f"{count:,} {unit[1]} ({'; '.join(shown)}{'; …' if count > len(shown) else ''})"
 
 
 def normalise_lines(text: str) -> str:

@@ -41,6 +41,14 @@ class Found(msgspec.Struct, frozen=True):
         """The file's bytes. Raises OSError."""
         return self.path.read_bytes()
 
+    def beside(self, relative: str) -> bytes | None:
+        """The bytes of the file at `relative` (posix, from this file's folder), None where there is none to read."""
+        try:
+            path = self.path.parent / relative
+            return path.read_bytes() if path.stat().st_size <= MAX_BYTES else None
+        except OSError:
+            return None
+
 
 class Skipped(msgspec.Struct, frozen=True):
     """A file or folder left out. `error` is set where that is no rule but a failure: missing, unreadable."""

@@ -233,7 +233,7 @@ class Ingest:
             if self._is_current(item.origin, digest, media_type):
                 self._tally.unchanged += 1
                 return None
-            document = read(data, Path(item.path).name)
+            document = read(data, "/".join(item.path.parts[-2:]), item.beside)
             if isinstance(document, Skip):
                 tally = self._tally.failed if document.failed else self._tally.skipped
                 tally.append(Passed(path=item.origin, reason=document.reason))

@@ -19,6 +19,10 @@ DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 ODT = "application/vnd.oasis.opendocument.text"
 EPUB = "application/epub+zip"
+EML = "message/rfc822"
+MBOX = "application/mbox"
+SLACK = "application/x-slack-export+json"
+WHATSAPP = "text/x-whatsapp-export"
 CSV = "text/csv"
 JSON = "application/json"
 JSON_LINES = "application/jsonl"
@@ -33,6 +37,7 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
 
     `suffixes` are lower case with their dot. `needs` are top-level modules that must be importable, from the extra
     `extra`. `contained`: the reader runs in a process of its own (docs/decisions/0190-contained-readers.md).
+    `beside` is the one other file that the reader may take into account, by its place relative to the file.
     `rule` is the version of the reader's own rules: raise it when the same bytes become something else.
     """
 
@@ -43,6 +48,7 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     rule: int = 1
     binary: bool = False
     contained: bool = False
+    beside: str = ""
     extra: str = ""
     needs: tuple[str, ...] = ()
 
@@ -107,6 +113,26 @@ FORMATS = (
         suffixes=(".jsonl", ".ndjson"),
         binary=True,
     ),
+    Format(
+        title="e-mail", reader="mail", media_types=(EML,), suffixes=(".eml",), binary=True, contained=True
+    ),
+    Format(
+        title="mailbox (mbox)",
+        reader="mail",
+        media_types=(MBOX,),
+        suffixes=(".mbox", ".mbx"),
+        binary=True,
+        contained=True,
+    ),
+    Format(
+        title="Slack export",
+        reader="chat",
+        media_types=(SLACK,),
+        suffixes=(),
+        binary=True,
+        beside="../users.json",
+    ),
+    Format(title="WhatsApp export", reader="chat", media_types=(WHATSAPP,), suffixes=(), binary=True),
 )
 
 FORMAT_OF = {media_type: format for format in FORMATS for media_type in format.media_types}

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 
 from consilience.ingest.model import Skip
+from consilience.ingest.readers.chat_kinds import chat_type
 from consilience.ingest.readers.formats import (
     BY_SUFFIX,
     DOCX,
     EPUB,
     FORMAT_OF,
     HTML,
+    JSON,
     MARKDOWN,
     ODT,
     PDF,
@@ -94,6 +96,8 @@ def media_type_of(name: str, data: bytes = b"") -> str | Skip:
         return _taken(held, named)
     if named == PLAIN and _HTML_START.match(data[:1024]):
         return HTML
+    if named in (PLAIN, JSON) and (chat := chat_type(base, data)) is not None:
+        return chat
     if FORMAT_OF[named].binary and named in _HAVE_HEADS:
         if _HTML_START.match(data[:1024]):
             return HTML

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import msgspec
 
@@ -28,9 +29,9 @@ class Problems:
             lines.append(line)
         self._counts[kind] = self._counts.get(kind, 0) + 1
 
-    def where(self, kind: str) -> str:
+    def where(self, kind: str, unit: tuple[str, str] = ("line", "lines")) -> str:
         """`line 3` or `12 lines (3; 9; …)`; "" where it did not happen."""
-        return name_lines(self._lines[kind], self._counts[kind]) if kind in self._counts else ""
+        return name_lines(self._lines[kind], self._counts[kind], unit) if kind in self._counts else ""
 
 
 def each_line(text: str) -> Iterator[str]:
@@ -57,3 +58,8 @@ def document_of(base: Document, again: Rows, blocks: Iterator[TextBlock]) -> Doc
     for _ in blocks:
         pass
     return msgspec.structs.replace(base, rows=again)
+
+
+def instant(moment: datetime) -> str:
+    """RFC 3339 in UTC, whole seconds. OverflowError beyond the years 1 to 9999."""
+    return moment.astimezone(UTC).replace(tzinfo=None, microsecond=0).isoformat() + "Z"
