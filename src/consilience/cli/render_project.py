@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from consilience.cli.render_search import short
+from consilience.cli.render_sync import said_of
 from consilience.cli.terminal import Terminal, clean, size, table, wrap
 from consilience.config import BrainConfig, load
 from consilience.errors import ConsilienceError
 from consilience.model import Value
 from consilience.project import Project, Removed, found_projects
+from consilience.sync.status import SourceStatus
 
 if TYPE_CHECKING:
     from consilience.inspection import BrainStatus, ModuleStatus
@@ -61,6 +65,8 @@ class BrainState(Value, frozen=True, kw_only=True):
     state: str
     advice: tuple[str, ...]
     status: StatusDocument | None
+    sources: tuple[SourceStatus, ...] = ()
+    """The declared sources; `status` looks whether the brain is behind them."""
 
 
 class StatusDocument(Value, frozen=True, kw_only=True):
@@ -223,6 +229,20 @@ def _state(
     return shown, error
 
 
+def with_sources(shown: Shown, look: Callable[[str], tuple[SourceStatus, ...]]) -> Shown:
+    """The same with the state of every brain's sources; `look` gives those of one brain."""
+    brains = []
+    for brain in shown.brains:
+        sources = look(brain.name) if brain.state != "damaged" else ()
+        behind = [each for each in sources if each.behind or each.error is not None]
+        advice, state = brain.advice, brain.state
+        if behind:
+            advice = (*advice, f"behind its sources: csl sync --brain {brain.name}")
+            state = "stale" if state == "healthy" else state
+        brains.append(msgspec.structs.replace(brain, sources=sources, advice=advice, state=state))
+    return msgspec.structs.replace(shown, brains=tuple(brains))
+
+
 def _document(status: BrainStatus) -> StatusDocument:
     return StatusDocument(
         blocks=status.blocks,
@@ -308,6 +328,9 @@ def status(project: Shown, terminal: Terminal) -> Iterator[str]:
         yield f"{terminal.style(brain.name.ljust(width), 'bold')}  {state}"
         for line in wrap(_figures(brain), terminal.prose - 4):
             yield f"    {line}"
+        for source in brain.sources:
+            said = f"source {clean(source.name)}: {said_of(source.files, source.behind, source.error)}"
+            yield from (f"    {line}" for line in wrap(said, terminal.prose - 4))
         for advice in brain.advice:
             for at, line in enumerate(wrap(clean(advice), terminal.prose - 7)):
                 yield ("    -> " if at == 0 else "       ") + line

@@ -126,7 +126,7 @@ def ingest(brain: str, actor: str, report: IngestReport, terminal: Terminal) -> 
             f"passages superseded {report.superseded:,}, demoted {report.demoted:,}, by what changed",
             terminal,
         )
-    yield from _vectors(report.embedded, report.reused, report.unembedded, terminal)
+    yield from vectors(report.embedded, report.reused, report.unembedded, terminal)
     yield from _by_reason("skipped", report.skipped, terminal)
     yield from _one_by_one("failed", report.failed, terminal, "red")
     for each in report.refused[:FAILURES_NAMED]:
@@ -150,7 +150,7 @@ def index(brain: str, report: CaughtUp, terminal: Terminal) -> Iterator[str]:
         yield f"{name}: up to date; {seconds(report.seconds)}"
     else:
         yield f"{name}: {report.indexed:,} blocks indexed; {seconds(report.seconds)}"
-    yield from _vectors(report.embedded, report.reused, report.unembedded, terminal)
+    yield from vectors(report.embedded, report.reused, report.unembedded, terminal)
     if report.measured:
         yield "  statistics and noise floor measured"
 
@@ -164,7 +164,7 @@ def seconds(value: float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
 
 
-def _vectors(embedded: int, reused: int, unembedded: int, terminal: Terminal) -> Iterator[str]:
+def vectors(embedded: int, reused: int, unembedded: int, terminal: Terminal) -> Iterator[str]:
     if embedded or reused:
         yield from _indented(f"vectors: {embedded:,} computed, {reused:,} known already", terminal)
     if unembedded:

@@ -80,6 +80,10 @@ class Fetched(Found, frozen=True):
     def read(self) -> bytes:
         return self.fetch()
 
+    def beside(self, relative: str) -> bytes | None:
+        """Nothing: what stands beside it is no file here either."""
+        return None
+
 
 def open_source(config: SourceConfig, around: Around) -> Opened:
     """The source that a table declares. Nothing is read yet; raises ConfigurationError for what cannot be."""

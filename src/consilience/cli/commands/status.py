@@ -24,6 +24,14 @@ def status(invocation: Invocation, at_text: str | None) -> int:
             at = past.resolve(invocation, opened, at_text)
             told = opened.describe(at)
     shown, error = render_project.show(project, names, at)
+    if at is None and any(brain.sources for brain in project.brains):
+        from consilience.cli.commands.sync import around
+        from consilience.sync.status import declared_status
+
+        surroundings = around(invocation)
+        shown = render_project.with_sources(
+            shown, lambda name: declared_status(project, project.declared(name), surroundings)
+        )
     return invocation.emit(
         lambda: shown,
         lambda terminal: (*render_project.status(shown, terminal), *past.lines(told, terminal)),
