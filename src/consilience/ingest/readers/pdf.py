@@ -22,6 +22,9 @@ from consilience.ingest.readers.pdf_words import pieces_of
 
 MAX_PAGES = 5_000
 HEADING_CHARS = 200
+LARGER, COMMON = 1.12, 0.1
+"""Headings are in type that much larger than any in which that share of all characters is set."""
+
 _PASSWORD, _SECURITY = 4, 5
 _CATALOGUE = re.compile(rb"(\d{1,9} \d{1,5}) obj\s*<<[^>]{0,500}?/Type\s*/Catalog\b")
 _TITLES = re.compile(
@@ -87,6 +90,7 @@ class _Reader:
         self.flow = Flow()
         self.cut_off = b"%%EOF" not in data[-2048:]
         self.body = 10.0
+        self.large = 10.0
         self.whole: Counter[str] = Counter()
 
     def document(self) -> Document | Skip:
@@ -107,6 +111,8 @@ class _Reader:
             sizes[line.size] += len(line.text)
             self.whole.update(_HYPHENED.findall(line.text))
         self.body = max(sizes, key=lambda size: (sizes[size], -size))
+        much = COMMON * sizes.total()
+        self.large = LARGER * max(size for size in sizes if sizes[size] >= much or size == self.body)
         paragraphs = self._paragraphs(without_furniture(pages, heights))
         levels = self._levels(paragraphs)
         title = self._title(paragraphs)
@@ -162,7 +168,7 @@ class _Reader:
     def _kind(self, line: Line) -> str:
         if _LEADERS.search(line.text):
             return "toc"
-        if line.size >= 1.12 * self.body and len(line.text) <= HEADING_CHARS:
+        if line.size >= self.large and len(line.text) <= HEADING_CHARS:
             return "large"
         if line.mono:
             return "code"
@@ -172,6 +178,7 @@ class _Reader:
             return "item"
         if (
             line.bold
+            and (line.text[0].isupper() or line.text[0].isdigit())
             and line.size >= 0.95 * self.body
             and len(line.text) <= 90
             and not _OPEN_END.search(line.text)
@@ -235,7 +242,12 @@ class _Reader:
                 self.flow.add(_code(paragraph.lines), "code")
                 continue
             text = self._text(paragraph)
-            if kind in ("large", "bold") and len(text) <= HEADING_CHARS and re.search(r"[^\W\d_]", text):
+            if (
+                kind in ("large", "bold")
+                and len(paragraph.lines) <= 4
+                and len(text) <= HEADING_CHARS
+                and re.search(r"[^\W\d_]", text)
+            ):
                 size = round(paragraph.size * 2) / 2 if kind == "large" else 0
                 self.flow.heading(levels[size], text)
             elif kind == "row":

@@ -66,34 +66,48 @@ def pieces_of(page: Any) -> list[Piece]:
         raw = text_page.raw
         turn = pdfium.FPDFPage_GetRotation(page.raw) % 4
         corner = _corner(page, turn)
-        words = [word for word in _words(raw) if _placed(raw, word, turn, corner)]
+        out = (ctypes.c_double(), ctypes.c_double(), pdfium.FS_RECTF(), pdfium.FS_MATRIX())
+        words = [word for word in _words(raw) if _placed(raw, word, turn, corner, out)]
         return _joined(raw, words)
     finally:
         text_page.close()
+
+
+class _Chars(dict[int, str]):
+    """Text of PDFium's codes: a space for white space, "" for what is no character at all."""
+
+    def __missing__(self, code: int) -> str:
+        char = _LIGATURES.get(code) or _HYPHENS.get(code) or (chr(code) if 0 < code < 0x110000 else " ")
+        if char.isspace():
+            char = " "
+        elif code < 32 and char != "\u00ad":
+            char = ""
+        self[code] = char
+        return char
 
 
 def _words(raw: Any) -> list[_Word]:
     found: list[_Word] = []
     text: list[str] = []
     first = last = 0
-    unicode_of = pdfium.FPDFText_GetUnicode
+    unicode_of, chars = pdfium.FPDFText_GetUnicode, _Chars()
     for index in range(min(pdfium.FPDFText_CountChars(raw), MAX_CHARS)):
-        code = unicode_of(raw, index)
-        char = _LIGATURES.get(code) or _HYPHENS.get(code) or (chr(code) if 0 < code < 0x110000 else "")
-        if char and not char.isspace() and (code >= 32 or char == "\u00ad"):
+        char = chars[unicode_of(raw, index)]
+        if char != " ":
             if not text:
                 first = index
             text.append(char)
             last = index
-            if char == "\u00ad":  # PDFium has the rest of the word, from the next line, follow at once
-                found.append(_Word("".join(text), first, last))
-                text = []
-        elif text and (char or code == 0):
+            if (
+                char != "\u00ad"
+            ):  # after it PDFium has the rest of the word, from the next line, follow at once
+                continue
+        if text:
             found.append(_Word("".join(text), first, last))
             text = []
     if text:
         found.append(_Word("".join(text), first, last))
-    return found
+    return [word for word in found if word.text]
 
 
 def _corner(page: Any, turn: int) -> tuple[float, float]:
@@ -103,18 +117,16 @@ def _corner(page: Any, turn: int) -> tuple[float, float]:
     return min(x for x, _ in corners), min(y for _, y in corners)
 
 
-def _placed(raw: Any, word: _Word, turn: int, corner: tuple[float, float]) -> bool:
+def _placed(raw: Any, word: _Word, turn: int, corner: tuple[float, float], out: tuple[Any, ...]) -> bool:
     """Set a word's place; whether it has one and runs from left to right."""
-    x, y = ctypes.c_double(), ctypes.c_double()
-    if not pdfium.FPDFText_GetCharOrigin(raw, word.first, ctypes.byref(x), ctypes.byref(y)):
+    x, y, box, matrix = out
+    if not pdfium.FPDFText_GetCharOrigin(raw, word.first, x, y):
         return False
-    box = pdfium.FS_RECTF()
-    if not pdfium.FPDFText_GetLooseCharBox(raw, word.last, ctypes.byref(box)):
+    if not pdfium.FPDFText_GetLooseCharBox(raw, word.last, box):
         return False
-    matrix = pdfium.FS_MATRIX()
     scale = 1.0
     along, up = 1.0, 0.0
-    if pdfium.FPDFText_GetMatrix(raw, word.first, ctypes.byref(matrix)):
+    if pdfium.FPDFText_GetMatrix(raw, word.first, matrix):
         scale = math.hypot(matrix.c, matrix.d)
         along, up = _turned(matrix.a, matrix.b, turn)
     word.size = round(pdfium.FPDFText_GetFontSize(raw, word.first) * scale, 1)
