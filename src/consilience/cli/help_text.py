@@ -42,6 +42,9 @@ Check:
   check     Check citations in an answer, and proof files
   verify    Recompute everything a brain claims
 
+Measure:
+  bench     Measure retrieval quality on judged collections
+
 Options:
   --version   Print the version.
   -h, --help  Show this message and exit.
@@ -1436,6 +1439,64 @@ Examples:
   csl verify --brain algebra --repair
   csl verify --all
   csl verify --brain algebra --at head~3
+""",
+    "bench": """\
+Usage: csl bench [OPTIONS] COMMAND [ARGS]...
+
+  How well brains answer, measured with questions whose answers are known.
+
+Commands:
+  quality  Measure retrieval quality on judged collections
+
+Options:
+  -h, --help  Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Learn more:
+  csl bench COMMAND --help
+""",
+    "bench quality": """\
+Usage: csl bench quality [OPTIONS] DIR
+
+  Measure how well questions with known answers are answered.
+
+  DIR holds corpus.jsonl, queries.jsonl and qrels/test.tsv, or folders that
+  do. Each is made a brain once. Several are measured as one project too: one
+  big brain, the right brain, all of them grouped and fused.
+
+Arguments:
+  DIR  A BEIR folder, or a folder of them: each is a brain of one project.
+
+Options:
+  --work DIR                Where brains are made and used again; the user's
+                            cache by default.
+  --model PROVIDER[:MODEL]  What turns text into vectors.  [default: e5-small]
+  --questions N             Only so many questions of each folder.  [x>=1]
+  --documents N             Only so many documents of each folder.  [x>=1]
+  --runs DIR                Write the rankings there, as TREC run files.
+  --against FILE            Compare with an earlier run, question by question.
+  -h, --help                Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Examples:
+  csl bench quality beir/scifact
+  csl bench quality beir --questions 50 --runs runs
+  csl bench quality beir/scifact --json > before.json
+  csl bench quality beir/scifact --against before.json
 """,
     "--version": """\
 csl 0.1.0

@@ -86,6 +86,12 @@ TASK = Branch(
     },
 )
 
+BENCH = Branch(
+    "Measure retrieval quality on judged collections",
+    "How well brains answer, measured with questions whose answers are known.",
+    {"quality": Leaf(f"{_COMMANDS}.bench", "quality", "Measure retrieval quality on judged collections")},
+)
+
 SECTIONS: dict[str, dict[str, Leaf | Branch]] = {
     "Set up": {
         "project": PROJECT,
@@ -119,6 +125,9 @@ SECTIONS: dict[str, dict[str, Leaf | Branch]] = {
         "trace": Leaf(f"{_COMMANDS}.trace", "trace", "Show what a block came from, and what came from it"),
         "check": Leaf(f"{_COMMANDS}.check", "check", "Check citations in an answer, and proof files"),
         "verify": Leaf(f"{_COMMANDS}.verify", "verify", "Recompute everything a brain claims"),
+    },
+    "Measure": {
+        "bench": BENCH,
     },
 }
 

@@ -55,6 +55,11 @@ class Remembering:
             self._compute(question, vector)
         return vector.result().copy()
 
+    def forget(self) -> None:
+        """Compute the next question anew, whichever it is."""
+        with self._lock:
+            self._kept.clear()
+
     def _compute(self, question: str, vector: Future[Vectors]) -> None:
         try:
             vector.set_result(self._inner.embed([question], role="query"))
@@ -76,3 +81,10 @@ def shared_embedder(
         if key not in _open:
             _open[key] = Remembering(open_embedder(spec, cache_dir=cache_dir, warn=warn))
         return _open[key]
+
+
+def forget_questions() -> None:
+    """Forget the vectors of the last questions, of every open model: for measuring what a question takes."""
+    with _lock:
+        for each in _open.values():
+            each.forget()

@@ -1,0 +1,102 @@
+"""`csl bench`: measuring."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from consilience.cli.framework import argument, command
+from consilience.cli.invocation import Invocation
+from consilience.errors import UsageError
+
+if TYPE_CHECKING:
+    from consilience.embed import EmbedderSpec
+
+
+@command(
+    "quality",
+    short_help="Measure retrieval quality on judged collections",
+    examples=[
+        "csl bench quality beir/scifact",
+        "csl bench quality beir --questions 50 --runs runs",
+        "csl bench quality beir/scifact --json > before.json",
+        "csl bench quality beir/scifact --against before.json",
+    ],
+)
+@argument("folder", metavar="DIR", help="A BEIR folder, or a folder of them: each is a brain of one project.")
+@click.option(
+    "--work", metavar="DIR", help="Where brains are made and used again; the user's cache by default."
+)
+@click.option(
+    "--model", metavar="PROVIDER[:MODEL]", default="e5-small", show_default=True,
+    help="What turns text into vectors.",
+)  # fmt: skip
+@click.option(
+    "--questions", type=click.IntRange(1), metavar="N", help="Only so many questions of each folder."
+)
+@click.option(
+    "--documents", type=click.IntRange(1), metavar="N", help="Only so many documents of each folder."
+)
+@click.option("--runs", metavar="DIR", help="Write the rankings there, as TREC run files.")
+@click.option("--against", metavar="FILE", help="Compare with an earlier run, question by question.")
+def quality(
+    invocation: Invocation,
+    folder: str,
+    work: str | None,
+    model: str,
+    questions: int | None,
+    documents: int | None,
+    runs: str | None,
+    against: str | None,
+) -> int:
+    """Measure how well questions with known answers are answered.
+
+    DIR holds corpus.jsonl, queries.jsonl and qrels/test.tsv, or folders that do. Each is made a brain once. Several
+    are measured as one project too: one big brain, the right brain, all of them grouped and fused.
+    """
+    from consilience.bench import against as earlier
+    from consilience.bench.quality import Setting
+    from consilience.bench.quality import quality as measure
+    from consilience.cli import render_bench
+
+    before = earlier.read(Path(against)) if against is not None else None
+    cache = _cache(invocation)
+    setting = Setting(
+        work=Path(work) if work is not None else cache / "bench",
+        cache_dir=cache,
+        clock=invocation.clock,
+        embedder=_embedder(model),
+        questions=questions,
+        documents=documents,
+        runs=Path(runs) if runs is not None else None,
+        progress=invocation.progress(),
+    )
+    invocation.kept = "brains that are made already are used again"
+    report = measure(Path(folder), setting)
+    if before is not None:
+        report = earlier.compare(report, before)
+    return invocation.emit(
+        lambda: report, lambda terminal: render_bench.lines(report, terminal), warnings=report.warnings
+    )
+
+
+def _cache(invocation: Invocation) -> Path:
+    if invocation.cache_dir is not None:
+        return invocation.cache_dir
+    from platformdirs import user_cache_path
+
+    return user_cache_path("consilience", appauthor=False)
+
+
+def _embedder(model: str) -> EmbedderSpec:
+    """The model that PROVIDER[:MODEL] names. UsageError for a provider that there is not."""
+    from consilience.embed import EmbedderSpec
+    from consilience.embed.base import PROVIDERS
+
+    name, _, which = model.partition(":")
+    for provider in PROVIDERS:
+        if provider == name:
+            return EmbedderSpec(provider=provider, model=which or None)
+    raise UsageError(f"there is no embedding provider {name!r}", hint=f"there are {', '.join(PROVIDERS)}")

@@ -1,0 +1,85 @@
+"""What `bench` measured, as people read it. Lines out, nothing printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from consilience.bench.quality import QualityReport, Silence, SubjectReport, WayDifference, WayReport
+from consilience.cli.terminal import Terminal, clean, table
+
+SHOWN = 3
+"""Questions that got better, and that got worse, shown for each way of asking."""
+
+MOST_SILENT, MOST_OFF_TOPIC, LEAST_SHARE = 0.03, 0.10, 0.97
+"""What a compound aims at."""
+
+HEAD = ("", "nDCG@10", "R@10", "R@50", "MRR", "silent", "ms", "p95")
+
+
+def lines(report: QualityReport, terminal: Terminal) -> Iterator[str]:
+    """A table for each brain and one for all together, who speaks, and what changed."""
+    for subject in report.subjects:
+        yield from _subject(subject, terminal)
+        yield ""
+    if report.silence is not None:
+        yield from _silence(report.silence, terminal)
+        yield ""
+    for difference in report.against:
+        yield from _difference(difference, terminal)
+    yield terminal.style(
+        f"model {clean(report.model)}; {report.depth} matches asked for; means over questions", "dim"
+    )
+
+
+def _subject(subject: SubjectReport, terminal: Terminal) -> Iterator[str]:
+    brains = f"{subject.brains} brains, " if subject.brains > 1 else ""
+    sizes = f"{brains}{subject.documents:,} documents, {subject.questions:,} questions"
+    yield terminal.style(clean(subject.name), "bold") + f"  {sizes}"
+    best = max(way.measures.ndcg_10 for way in subject.ways)
+    rows = [HEAD, *(_row(way) for way in subject.ways)]
+    for place, row in enumerate(table(rows, terminal.width, right=range(1, len(HEAD)))):
+        style = "dim" if place == 0 else "bold" if subject.ways[place - 1].measures.ndcg_10 == best else ""
+        yield from (f"  {terminal.style(line, style) if style else line}" for line in row)
+    for way in subject.ways:
+        if way.failed:
+            yield f"  {way.way}: {way.failed:,} questions could not be asked"
+
+
+def _row(way: WayReport) -> tuple[str, ...]:
+    m = way.measures
+    measured = (f"{value:.3f}" for value in (m.ndcg_10, m.recall_10, m.recall_50, m.mrr))
+    return (way.way, *measured, _percent(way.silent), f"{way.median_ms:.1f}", f"{way.p95_ms:.1f}")
+
+
+def _silence(silence: Silence, terminal: Terminal) -> Iterator[str]:
+    """Who speaks, beside what is aimed at."""
+    rows = (
+        ("own brain silent", silence.own_silent, silence.own_silent <= MOST_SILENT, "at most 3%"),
+        (
+            "off-topic brains that answer",
+            silence.off_topic_answering,
+            silence.off_topic_answering <= MOST_OFF_TOPIC,
+            "at most 10%",
+        ),
+        ("fused over one big brain", silence.fused_share, silence.fused_share >= LEAST_SHARE, "at least 97%"),
+    )
+    for name, value, reached, aim in rows:
+        line = f"{name:<28} {_percent(value):>7}  {aim}{'' if reached else ', missed'}"
+        yield line if reached else terminal.style(line, "yellow")
+
+
+def _difference(found: WayDifference, terminal: Terminal) -> Iterator[str]:
+    moved = found.now - found.before
+    head = f"{clean(found.subject)}, {clean(found.way)}"
+    yield (
+        f"{terminal.style(head, 'bold')}  nDCG@10 {found.before:.3f} -> {found.now:.3f} ({moved:+.3f}): "
+        f"{found.better:,} better, {found.worse:,} worse of {found.common:,} questions"
+    )
+    losses = [each for each in found.changed if each.now < each.before][:SHOWN]
+    gains = [each for each in reversed(found.changed) if each.now > each.before][:SHOWN]
+    for each in (*losses, *gains):
+        yield f"    {each.before:.3f} -> {each.now:.3f}  {clean(each.question)}"
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.1f}%"
