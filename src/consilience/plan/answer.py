@@ -169,13 +169,14 @@ def _visible(work: Working, ns: Sequence[int]) -> dict[int, Hidden | None]:
 
 
 def _from_sources(work: Working, ns: set[int]) -> set[int]:
-    """At an older snapshot, those of the ordinals that came from the files asked for by then."""
-    if not (work.past and work.query.filters.sources) or work.asked.intent is Intent.IDENTITY:
+    """Those of the ordinals that stand in the files asked for at this snapshot: facets also know where a file was before
+    it moved, and what came later."""
+    if not work.query.filters.sources or work.asked.intent is Intent.IDENTITY:
         return ns
     from consilience.index.facets import source_matcher
 
     matches = source_matcher(work.query.filters.sources)
-    sources = work.reader.view.sources(sorted(ns))
+    sources = work.reader.view.sources(sorted(ns), current=not work.past)
     return {n for n in ns if any(s.origin and matches(s.origin) for s in sources.get(n, ()))}
 
 
