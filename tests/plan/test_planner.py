@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from consilience.plan.cost import CostModel
 from consilience.plan.intent import RECALL_FLOOR, Intent, understand
-from consilience.plan.planner import Access, Chosen, Situation, choose
+from consilience.plan.planner import Access, Chosen, Situation, choose, summary
 
 QUESTION = understand("how are features deprecated")
 
@@ -48,7 +48,40 @@ def test_a_selective_filter_is_pushed_down_and_a_weak_one_is_applied_after() -> 
     few = choose(asked, situation(blocks=100_000, eligible=300.0), CostModel())
     assert few.plan.steps[0].access in (Access.PUSHED, Access.ROWS)
     most = choose(asked, situation(blocks=100_000, eligible=95_000.0), CostModel())
-    assert most.plan.steps[0].access is Access.AFTER
+    assert most.plan.steps[0].access is Access.CHECKED  # a list of what passes is longer than what is found
+    half = choose(understand("why is it slow"), situation(blocks=5_000, eligible=1_200.0), CostModel())
+    assert {Access.AFTER, Access.PUSHED, Access.CHECKED} <= {
+        step.access for plan, _ in half.rejected for step in plan.steps
+    } | {half.plan.steps[0].access}
+
+
+def two_stages(chosen: Chosen) -> list[bool]:
+    return [step.two_stage for step in chosen.plan.steps if step.generator == "vectors"]
+
+
+def test_the_two_stage_scan_where_it_misses_little_and_saves_much() -> None:
+    large = {"blocks": 500_000, "indexed": 500_000, "embedded": 500_000, "coded": 480_000}
+    assert two_stages(choose(QUESTION, situation(**large, two_stage=0.95), CostModel())) == [True]
+    assert two_stages(choose(QUESTION, situation(**large, two_stage=0.89), CostModel())) == [False]
+    assert two_stages(choose(QUESTION, situation(**large), CostModel())) == [False]
+    phrase = understand('where is "structured concurrency" said')
+    told = choose(phrase, situation(**large, two_stage=0.95), CostModel())
+    assert not [p for p in (told.plan, *(p for p, _ in told.rejected)) if "two-stage" in p.name]
+
+
+def test_the_exact_scan_where_codes_cover_too_little() -> None:
+    few = situation(blocks=60_000, indexed=60_000, embedded=60_000, coded=1_000, two_stage=0.99)
+    chosen = choose(QUESTION, few, CostModel())
+    assert two_stages(chosen) == [False]
+    assert "lexical+two-stage vectors" in {plan.name for plan, _ in chosen.rejected}
+
+
+def test_the_plan_names_which_scan() -> None:
+    large = situation(blocks=500_000, indexed=500_000, embedded=500_000, coded=480_000, two_stage=0.95)
+    chosen = choose(QUESTION, large, CostModel())
+    assert chosen.plan.name == "lexical+two-stage vectors"
+    assert "lexical+vectors" in {plan.name for plan, _ in chosen.rejected}
+    assert summary(chosen.plan, [1.0, 1.0]).generators == ("lexical", "vectors")
 
 
 def test_stale_statistics_make_every_plan_dearer() -> None:
@@ -72,7 +105,11 @@ situations = st.builds(
     eligible=st.none() | st.floats(0, 1e6),
     stale=st.booleans(),
     has_facets=st.booleans(),
-)
+    coded=st.integers(0, 2_000_000),
+    two_stage=st.none() | st.floats(0.5, 1),
+).map(lambda s: msgspec.structs.replace(s, coded=min(s.coded, s.embedded)))
+scales = st.floats(0.1, 20.0)
+cost_models = st.builds(CostModel, lexical_scale=scales, vector_scale=scales, scan_scale=scales)
 questions = st.sampled_from(["why is it slow", "x_y1", '"exact words" here', "word", "what does E0308 mean"])
 
 
@@ -90,17 +127,49 @@ def test_the_chosen_plan_is_the_cheapest_admissible_one(s: Situation, text: str)
         assert chosen.plan.recall == max(p.recall for p in everything)
 
 
-@given(situations, questions)
-def test_an_index_more_never_makes_the_choice_worse(s: Situation, text: str) -> None:
+INDICES = {
+    "lexical": {"has_lexical": False, "indexed": 0, "postings": 0.0},
+    "vectors": {"has_vectors": False, "embedded": 0, "coded": 0, "two_stage": None},
+    "facets": {"has_facets": False},
+    "codes": {"coded": 0, "two_stage": None},
+}
+"""What a brain lacks without each of its indices."""
+
+
+@given(situations, questions, st.sampled_from(sorted(INDICES)), cost_models)
+def test_an_index_more_never_makes_the_choice_worse(
+    s: Situation, text: str, index: str, costs: CostModel
+) -> None:
     """More available means at least the recall that the intent asks for, or else a cheaper or a better plan."""
     asked = understand(text)
     floor = RECALL_FLOOR[asked.intent]
-    without = choose(asked, msgspec.structs.replace(s, has_vectors=False), CostModel()).plan
-    with_it = choose(asked, msgspec.structs.replace(s, has_vectors=True), CostModel()).plan
+    s = msgspec.structs.replace(s, known_share=1.0)  # a brain without its words knows none to be missing
+    without = choose(asked, msgspec.structs.replace(s, **INDICES[index]), costs).plan
+    with_it = choose(asked, s, costs).plan
     if without.recall >= floor:
-        assert with_it.recall >= floor and with_it.us <= without.us
+        assert with_it.recall >= floor and with_it.us <= without.us * (1 + 1e-9)
     else:
         assert with_it.recall >= without.recall
+
+
+@given(situations, questions, cost_models)
+def test_costs_choose_among_admissible_plans_only(s: Situation, text: str, costs: CostModel) -> None:
+    """What a plan is expected to find does not hang on what it costs."""
+    asked = understand(text)
+    usual, other = choose(asked, s, CostModel()), choose(asked, s, costs)
+    recalls = [
+        {p.name: p.recall for p in (each.plan, *(p for p, _ in each.rejected))} for each in (usual, other)
+    ]
+    assert recalls[0] == recalls[1]
+    floor = RECALL_FLOOR[asked.intent]
+    assert (usual.plan.recall >= floor) == (other.plan.recall >= floor)
+
+
+@given(situations, questions)
+def test_no_two_plans_bear_one_name(s: Situation, text: str) -> None:
+    chosen = choose(understand(text), s, CostModel())
+    names = [p.name for p in (chosen.plan, *(p for p, _ in chosen.rejected))]
+    assert len(names) == len({*names})
 
 
 def test_intents() -> None:

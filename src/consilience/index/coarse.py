@@ -28,6 +28,9 @@ RERANK: Final = 1000
 RERANK_SHARE: Final = 20
 """Ranked again: one row in so many, at least RERANK, for up to 100 results; in proportion for more."""
 
+COARSE_SHARE: Final = 8
+"""The coarse stage pays while more than one row in so many is eligible."""
+
 _SEED: Final = 20_240_229
 _SAMPLE: Final = 64
 

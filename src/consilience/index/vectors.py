@@ -14,7 +14,7 @@ import numpy as np
 
 from consilience.errors import IndexUnusableError, ValidationError
 from consilience.index._files import read_json, unusable
-from consilience.index.coarse import Coarse, shortlist_size
+from consilience.index.coarse import COARSE_SHARE, Coarse, shortlist_size
 from consilience.index.vector_files import (
     CoarseMeta,
     Floats,
@@ -36,8 +36,6 @@ __all__ = ["VectorIndex", "quantise", "text_hash"]
 _Values = TypeVar("_Values", bound=np.ndarray[Any, Any])
 
 _DECIMALS: Final = 5
-_COARSE_SHARE: Final = 8
-"""The coarse stage pays while more than one row in so many is eligible."""
 
 
 class VectorIndex:
@@ -157,7 +155,7 @@ class VectorIndex:
         elif not rows.meta.ascending:
             chosen = rows.current()[1]
         total = rows.meta.count if chosen is None else len(chosen)
-        if approximate and coarse is not None and total * _COARSE_SHARE > rows.meta.count:
+        if approximate and coarse is not None and total * COARSE_SHARE > rows.meta.count:
             chosen = _shortlist(rows, coarse, vector, k, chosen)
         hits = _exact(rows, vector, k, chosen)
         return Hits(hits=hits, exhausted=total <= k)

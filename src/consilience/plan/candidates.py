@@ -109,7 +109,8 @@ def _members_among(view: View, listed: Sequence[int] | None) -> Sequence[int]:
 
 def run(work: Working, plan: Plan, depth_factor: int) -> list[Ran]:
     """Run every step of a plan, `depth_factor` times as deep as planned; the tail joins the lexical list."""
-    prepare_eligible(work)
+    if work.past or not any(step.access is Access.CHECKED for step in plan.steps):
+        prepare_eligible(work)
     done = []
     for step in plan.steps:
         started = time.perf_counter()
@@ -120,7 +121,7 @@ def run(work: Working, plan: Plan, depth_factor: int) -> list[Ran]:
             case "lexical":
                 hits = _lexical(work, k)
             case "vectors":
-                hits = _vectors(work, step.access, k)
+                hits = _vectors(work, step, k)
             case _:
                 hits = _scan(work, k)
         done.append(Ran(step=step, hits=hits, us=(time.perf_counter() - started) * 1e6))
@@ -220,16 +221,16 @@ def _passes(work: Working, entry: Entry) -> bool:
     return entry.module in work.modules and passes(entry, work.query.filters)
 
 
-def _vectors(work: Working, access: Access, k: int) -> Hits:
+def _vectors(work: Working, step: Step, k: int) -> Hits:
     index = work.reader.vectors
     assert index is not None
-    pushed = work.eligible if access is Access.PUSHED or work.past else None
-    hits = index.search(question_vector(work), k, eligible=pushed)
+    pushed = work.eligible if step.access is Access.PUSHED or work.past else None
+    hits = index.search(question_vector(work), k, eligible=pushed, approximate=step.two_stage)
     if not set(SEARCHED_BY_DEFAULT) <= set(work.modules):
         modules = {e.n: e.module for e in entries_for(work, [h.n for h in hits.hits])}
         kept = tuple(h for h in hits.hits if modules.get(h.n) in work.modules)
         hits = Hits(hits=kept, exhausted=hits.exhausted)
-    return _after(work, hits) if access is Access.AFTER else hits
+    return _after(work, hits) if step.access.filters_late else hits
 
 
 def _after(work: Working, hits: Hits) -> Hits:

@@ -13,6 +13,8 @@ class CostModel(Value, frozen=True, kw_only=True):
     lexical_pushed_row: float = 0.25
     vector_base: float = 60.0
     vector_row: float = 0.16
+    vector_code: float = 0.006
+    vector_again: float = 0.22
     embed_query: float = 16_000.0
     scan_base: float = 30.0
     scan_row: float = 90.0
@@ -31,6 +33,11 @@ class CostModel(Value, frozen=True, kw_only=True):
     def vectors(self, rows: float) -> float:
         """An exact scan of `rows` vectors, the question already embedded."""
         return (self.vector_base + self.vector_row * rows) * self.vector_scale
+
+    def two_stage(self, coded: float, again: float) -> float:
+        """A scan of `coded` 1-bit codes and an exact look at `again` rows, the question already embedded."""
+        raw = 2.0 * self.vector_base + self.vector_code * coded + self.vector_again * again
+        return raw * self.vector_scale
 
     def scan(self, rows: float) -> float:
         """Reading, decoding and scoring `rows` blocks without any index."""

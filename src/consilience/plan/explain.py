@@ -79,7 +79,7 @@ def _indices(work: Working, chosen: planner.Chosen) -> tuple[IndexReport, ...]:
         consulted="vectors" in used,
         covered=min(s.embedded, s.blocks),
         of=s.blocks,
-        detail=reader.embedder_note or (reader.vectors.tag if reader.vectors is not None else "not built"),
+        detail=reader.embedder_note or _vectors(reader, chosen),
     )
     facets = IndexReport(
         name="facets",
@@ -90,6 +90,19 @@ def _indices(work: Working, chosen: planner.Chosen) -> tuple[IndexReport, ...]:
         detail=f"about {s.eligible:,.0f} eligible" if s.eligible is not None else "no filters",
     )
     return lexical, vectors, facets
+
+
+def _vectors(reader: Reader, chosen: planner.Chosen) -> str:
+    """The model, and how its vectors are scanned where there are two ways."""
+    if reader.vectors is None:
+        return "not built"
+    codes, s = reader.vectors.coarse, chosen.situation
+    if codes is None:
+        return reader.vectors.tag
+    if any(step.two_stage for step in chosen.plan.steps):
+        return f"{reader.vectors.tag}; two-stage scan, {s.two_stage or 0.0:.3f} of what an exact one finds"
+    why = "not measured for this" if s.two_stage is None else f"two stages find {s.two_stage:.3f} of it"
+    return f"{reader.vectors.tag}; exact scan, {why}"
 
 
 def _statistics(reader: Reader, modules: Sequence[MemoryType], chosen: planner.Chosen) -> str:

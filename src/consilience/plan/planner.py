@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from itertools import product
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from consilience.errors import UsageError
 from consilience.model import SEARCHED_BY_DEFAULT, GeneratorReport, PlanReport, PlanSummary, Query, Value
@@ -12,6 +15,7 @@ from consilience.plan.cost import CostModel
 from consilience.plan.intent import RECALL_FLOOR, Asked, Intent
 from consilience.plan.reader import Reader
 from consilience.plan.selectivity import estimated, occurrences
+from consilience.plan.statistics import TwoStage
 from consilience.protocol import MemoryType
 
 if TYPE_CHECKING:
@@ -30,22 +34,34 @@ STALE_PENALTY = 1.5
 
 
 class Access(StrEnum):
-    """How a generator meets the filters."""
+    """How a generator meets the filters: `AFTER` holds what it found against the list of what they admit, `CHECKED`
+    reads what it found, and lists nothing."""
 
     ALL = "all"
     PUSHED = "push-down"
     AFTER = "post-filter"
+    CHECKED = "check each"
     ROWS = "rows"
+
+    @property
+    def filters_late(self) -> bool:
+        return self in (Access.AFTER, Access.CHECKED)
 
 
 class Step(Value, frozen=True, kw_only=True):
-    """One generator in a plan: `k` candidates asked for, `us` and `rows` as estimated."""
+    """One generator in a plan: `k` candidates asked for, `us` and `rows` as estimated. `two_stage`: vectors by their
+    1-bit codes first."""
 
     generator: str
     access: Access
     k: int
     us: float
     rows: float
+    two_stage: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"two-stage {self.generator}" if self.two_stage else self.generator
 
 
 class Plan(Value, frozen=True, kw_only=True):
@@ -57,13 +73,17 @@ class Plan(Value, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        names = "+".join(s.generator for s in self.steps)
+        names = "+".join(s.name for s in self.steps)
         access = next((s.access for s in self.steps if s.access is not Access.ALL), None)
         return names if access is None else f"{names} ({access})"
 
 
 class Situation(Value, frozen=True, kw_only=True):
-    """What planning needs to know: sizes, what is available, how selective the filters are (None: no filters)."""
+    """What planning needs to know: sizes, what is available, how selective the filters are (None: no filters).
+
+    `two_stage`: the measured recall of the two-stage scan over the `coded` first rows; None where there is none, or
+    where it is not known for what is asked.
+    """
 
     blocks: int
     indexed: int
@@ -76,6 +96,8 @@ class Situation(Value, frozen=True, kw_only=True):
     has_lexical: bool
     has_vectors: bool
     has_facets: bool
+    coded: int = 0
+    two_stage: float | None = None
 
 
 class Chosen(Value, frozen=True, kw_only=True):
@@ -106,6 +128,8 @@ def situation_of(
     behind = reader.lexical is not None and reader.lexical.watermark < reader.view.max_n
     share = sum(w.idf for w in known) / total if total else 0.0
     stale = statistics is None or statistics.stale(blocks, modules)
+    codes = reader.vectors.coarse if reader.vectors is not None else None
+    known_codes = _known_codes(reader) if not stale else None
     return Situation(
         blocks=blocks,
         indexed=_indexed(reader, modules),
@@ -120,7 +144,19 @@ def situation_of(
         has_lexical=reader.lexical is not None,
         has_vectors=_can_compare(reader, modules),
         has_facets=reader.facets is not None,
+        coded=codes.rows if codes is not None and known_codes is not None else 0,
+        two_stage=known_codes.recall(query.limit) if known_codes is not None else None,
     )
+
+
+def _known_codes(reader: Reader) -> TwoStage | None:
+    """What is known of the very codes that would be scanned. At an older snapshot the rows are chosen one by one."""
+    statistics, index = reader.statistics, reader.vectors
+    codes = index.coarse if index is not None else None
+    found = statistics.two_stage if statistics is not None else None
+    if found is None or codes is None or found.generation != codes.generation or not reader.view.is_head:
+        return None
+    return found
 
 
 def _indexed(reader: Reader, modules: Sequence[MemoryType]) -> int:
@@ -194,23 +230,23 @@ def _plans(asked: Asked, s: Situation, costs: CostModel) -> Iterator[Plan]:
         yield _plan([Step(generator="identity", access=Access.ALL, k=10, us=20.0, rows=1.0)], 1.0, s, costs)
         return
     for access in _accesses(s):
-        lexical, vectors = _lexical(asked, s, costs, access), _vectors(asked, s, costs, access)
-        scan = _scan(asked, s, costs, access)
-        singles = [each for each in (lexical, vectors, scan) if each is not None]
-        for step, recall in singles:
+        words = [_lexical(asked, s, costs, access), _scan(asked, s, costs, access)]
+        meaning = [_vectors(asked, s, costs, access), _two_stage(asked, s, costs, access)]
+        for step, recall in (each for each in (*words, *meaning) if each is not None):
             yield _plan([step], recall, s, costs)
-        for words in (lexical, scan):
-            if words is not None and vectors is not None:
-                together = 1.0 - (1.0 - words[1]) * (1.0 - vectors[1])
-                yield _plan([words[0], vectors[0]], together, s, costs)
+        for one, other in product(words, meaning):
+            if one is not None and other is not None:
+                together = 1.0 - (1.0 - one[1]) * (1.0 - other[1])
+                yield _plan([one[0], other[0]], together, s, costs)
 
 
 def _accesses(s: Situation) -> tuple[Access, ...]:
     if s.eligible is None:
         return (Access.ALL,)
     if not s.has_facets:
-        return (Access.AFTER,)
-    return (Access.PUSHED, Access.AFTER) if s.eligible <= PUSH_AT_MOST else (Access.AFTER,)
+        return (Access.CHECKED,)
+    late = (Access.AFTER, Access.CHECKED)
+    return (Access.PUSHED, *late) if s.eligible <= PUSH_AT_MOST else late
 
 
 def _lexical(asked: Asked, s: Situation, costs: CostModel, access: Access) -> tuple[Step, float] | None:
@@ -238,11 +274,29 @@ def _vectors(asked: Asked, s: Situation, costs: CostModel, access: Access) -> tu
     ), recall
 
 
+def _two_stage(asked: Asked, s: Situation, costs: CostModel, access: Access) -> tuple[Step, float] | None:
+    """The same, by 1-bit codes first: only where what it was measured to miss is what the intent lets it miss."""
+    exact = _vectors(asked, s, costs, access)
+    if exact is None or s.two_stage is None or s.two_stage < RECALL_FLOOR[asked.intent] or not s.coded:
+        return None
+    from consilience.index.coarse import COARSE_SHARE, shortlist_size
+
+    step, recall = exact
+    share = 1.0
+    if access is Access.PUSHED:
+        share = min(1.0, (s.eligible or 0.0) / max(1, s.embedded))
+        if share * COARSE_SHARE <= 1.0:
+            return None
+    again = shortlist_size(int(s.coded * share), step.k) + (s.embedded - s.coded) * share
+    us = costs.embed_query + costs.two_stage(s.coded, again) + _listing(s, costs, access)
+    return msgspec.structs.replace(step, us=us, two_stage=True), recall * s.two_stage
+
+
 def _scan(asked: Asked, s: Situation, costs: CostModel, access: Access) -> tuple[Step, float] | None:
-    if access is Access.AFTER and s.has_facets:
+    if access.filters_late and s.has_facets:
         return None
     rows = s.eligible if s.eligible is not None and s.has_facets else float(s.blocks)
-    us = costs.scan(rows) + _listing(s, costs, access)
+    us = costs.scan(rows) + (_listing(s, costs, access) if s.has_facets else 0.0)
     access = Access.ALL if s.eligible is None else Access.ROWS
     step = Step(generator="scan", access=access, k=s.depth, us=us, rows=min(rows, float(s.depth)))
     return step, LEXICAL_RECALL[asked.intent] * (s.known_share if s.has_lexical else 1.0)
@@ -250,7 +304,7 @@ def _scan(asked: Asked, s: Situation, costs: CostModel, access: Access) -> tuple
 
 def _reach(s: Situation, access: Access) -> tuple[int, float]:
     """How many candidates to ask for so that a full depth of eligible ones is expected, and how many come."""
-    if access is not Access.AFTER or s.eligible is None:
+    if not access.filters_late or s.eligible is None:
         return s.depth, min(float(s.depth), s.eligible if s.eligible is not None else float(s.blocks))
     share = max(s.eligible, 1.0) / max(1, s.blocks)
     k = min(s.blocks or 1, int(s.depth / share) + 1, 50 * s.depth)
@@ -258,18 +312,19 @@ def _reach(s: Situation, access: Access) -> tuple[int, float]:
 
 
 def _overfetch(s: Situation, access: Access, k: int) -> float:
-    if access is not Access.AFTER or s.eligible is None:
+    if not access.filters_late or s.eligible is None:
         return 1.0
     expected = k * max(s.eligible, 1.0) / max(1, s.blocks)
     return min(1.0, expected / min(float(s.depth), max(s.eligible, 1.0)))
 
 
 def _listing(s: Situation, costs: CostModel, access: Access) -> float:
-    return (
-        costs.facets(s.eligible)
-        if s.eligible is not None and access is not Access.ALL and s.has_facets
-        else 0.0
-    )
+    """What meeting the filters costs beside the generator: a list of what they admit, or reading what was found."""
+    if s.eligible is None or access is Access.ALL:
+        return 0.0
+    if access is Access.CHECKED:
+        return costs.scan(float(_reach(s, access)[0]))
+    return costs.facets(s.eligible)
 
 
 def _plan(steps: list[Step], recall: float, s: Situation, costs: CostModel) -> Plan:
@@ -298,7 +353,7 @@ def report(plan: Plan, *, chosen: bool, reason: str) -> PlanReport:
         estimated_recall=round(plan.recall, 3),
         generators=tuple(
             GeneratorReport(
-                name=s.generator,
+                name=s.name,
                 k=s.k,
                 weight=1.0,
                 estimated_us=round(s.us, 1),
