@@ -49,6 +49,7 @@ class Brain(Changes):
     ) -> None:
         derived = Derived(path / "derived", embedder, cache_dir)
         super().__init__(path, store, derived, name=name, policy=policy)
+        self._has_tables = False
 
     @classmethod
     def create(
@@ -85,8 +86,15 @@ class Brain(Changes):
         return cls(path, store, name=name, embedder=spec, cache_dir=cache_dir, policy=policy)
 
     def close(self) -> None:
-        self._derived.close()
+        self._let_go()
         self._store.close()
+
+    def _let_go(self) -> None:
+        super()._let_go()
+        if self._has_tables:
+            from consilience.sql.pool import POOL
+
+            POOL.discard(self._derived.folder)
 
     def __enter__(self) -> Brain:
         return self
@@ -152,6 +160,7 @@ class Brain(Changes):
             with self._store.view() as view:
                 return view.snapshot
 
+        self._has_tables = True
         return Source(
             name=self.name,
             derived=self._derived.folder,
@@ -213,7 +222,7 @@ class Brain(Changes):
 
         with self._lock:
             catch_up = partial(self._derived.catch_up, self._store, self.name, embed=True, rebuild=False)
-            handles = Handles(self._derived.close, catch_up, ask_anew)
+            handles = Handles(self._let_go, catch_up, ask_anew)
             return repair(self.path, handles, progress, waiting=waiting)
 
     def block(self, id_or_prefix: str, *, at: Digest | None = None) -> BlockReport:

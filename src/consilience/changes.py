@@ -221,8 +221,12 @@ class Changes:
             return None
         from consilience.retain.erase import finish
 
-        self._derived.close()
+        self._let_go()
         return finish(self._store, self._derived.folder, waiting=waiting, timeout_s=timeout_s).remains
+
+    def _let_go(self) -> None:
+        """Close what is open of the derived files."""
+        self._derived.close()
 
     def _ids(self, ids: Sequence[str]) -> list[Digest]:
         with self._store.view() as view:

@@ -14,6 +14,7 @@ from stores import ACTOR, NOW, demotion, derivation, fact, facts, original, regi
 
 from consilience.brain import Brain
 from consilience.errors import ConsilienceError
+from consilience.protocol import MemoryType
 from consilience.sql import cache
 from consilience.sql.engine import Asked
 
@@ -235,40 +236,33 @@ def test_two_processes_make_the_same_tables_at_once(tmp_path):
 
 
 def test_a_reader_keeps_its_tables_while_they_are_replaced(algebra):
-    from consilience.sql.seal import Sealed
+    from consilience.sql.seal import connect
 
     algebra.rows("SELECT count(*) FROM semantic")
-    with Sealed() as sealed, algebra.brain.store.view() as view:
-        table = cache.table_of(
-            sealed.connection,
-            view,
-            algebra.brain.path / "derived",
-            cache.MemoryType.SEMANTIC,
-            "x",
-            head=lambda: view.snapshot,
-        )
+    with connect() as connection, algebra.brain.store.view() as view:
+        derived = algebra.brain.path / "derived"
+        state = cache.kept_state(view, derived, MemoryType.SEMANTIC)
+        table = cache.attached(connection, derived / "tables", state, "x")
         algebra.commit(*facts(0, 3000))
         assert algebra.rows("SELECT count(*) FROM semantic") == [(3002,)]
-        cache.purge(algebra.brain.path / "derived")
-        assert sealed.connection.execute(
+        cache.purge(derived)
+        assert connection.execute(
             f"SELECT count(*) FROM ({table.select(['id'], visible=True)})"
         ).fetchall() == [(2,)]
 
 
 def test_a_maker_whose_brain_moves_on_leaves_nothing_behind(algebra):
-    from consilience.sql.seal import Sealed
+    from consilience.sql.seal import connect
 
-    with Sealed() as sealed, algebra.brain.store.view() as view:
+    with algebra.brain.store.view() as view:
         algebra.commit(fact("In between."))
 
         def head():
             with algebra.brain.store.view() as now:
                 return now.snapshot
 
-        table = cache.table_of(
-            sealed.connection, view, algebra.brain.path / "derived", cache.MemoryType.SEMANTIC, "x", head=head
-        )
-        assert table.base is not None and table.base.startswith("memory.")
+        derived = algebra.brain.path / "derived"
+        assert cache.make_state(connect, view, derived, MemoryType.SEMANTIC, head) is None
     assert [name for name in tables(algebra.brain) if name.endswith((".json", ".duckdb"))] == []
 
 

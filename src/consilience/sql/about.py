@@ -16,7 +16,7 @@ from consilience.sql.result import Similarity
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["Scores", "score"]
+__all__ = ["Scores", "forget", "score"]
 
 _SCHEMA = "memory.scores"
 
@@ -57,6 +57,7 @@ def score(
         for name in opened if scoring.read.brain == ALL else (scoring.read.brain,):
             for text in scoring.texts:
                 asked.setdefault(name, {}).setdefault(text, set()).update(modules)
+    forget(connection)
     connection.execute(f"CREATE SCHEMA {_SCHEMA}")
     tables: dict[tuple[str, int], str] = {}
     told = []
@@ -83,6 +84,11 @@ def score(
         elif _late(reader):
             warn(name, "the newest blocks have no vector yet and are compared with nothing: run `index`")
     return Scores(tables=tables, told=tuple(told))
+
+
+def forget(connection: DuckDBPyConnection) -> None:
+    """Remove the similarities of a query."""
+    connection.execute(f"DROP SCHEMA IF EXISTS {_SCHEMA} CASCADE")
 
 
 def _score_one(connection: DuckDBPyConnection, reader: Reader, text: str, table: str) -> str | None:

@@ -16,6 +16,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -32,7 +33,8 @@ from consilience.store.values import SnapshotInfo
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["FOLDER", "Table", "key_of", "purge", "table_of"]
+__all__ = ["FOLDER", "State", "Table", "UnusableError", "attached", "holds", "in_memory", "kept_state", "key_of",
+           "make_state", "purge"]  # fmt: skip
 
 FOLDER: Final = "tables"
 """Below a brain's `derived`."""
@@ -155,35 +157,37 @@ def _records(view: View) -> int:
 # --- finding and making -----------------------------------------------------------------------------------------
 
 
-def table_of(
-    connection: DuckDBPyConnection,
+def holds(view: View, module: MemoryType) -> bool:
+    """Whether a brain has blocks of a module at this snapshot."""
+    return any(state.memory_type is module and state.count for state in view.modules())
+
+
+def kept_state(view: View, derived: Path, module: MemoryType) -> State | None:
+    """What is kept of a module's table for this state of the brain."""
+    return _read_state(derived / FOLDER, module, key_of(view, module))
+
+
+def make_state(
+    connect: Callable[[], AbstractContextManager[DuckDBPyConnection]],
     view: View,
     derived: Path,
     module: MemoryType,
-    prefix: str,
-    head: Callable[[], SnapshotInfo | None] | None,
-) -> Table:
-    """A module's table, attached to `connection` under names that begin with `prefix`.
+    head: Callable[[], SnapshotInfo | None],
+) -> State | None:
+    """Make a module's table, and keep it.
 
-    Made where there is none for this state of the brain. `head` tells the brain's head, None where the view is not at
-    it. The table is made in memory where it cannot be kept: for a
-    snapshot that is not the head, for damaged blocks, and where the folder cannot be written.
+    `connect` opens a database to make it with. `head` tells the brain's head: `view` is at it. None where nothing can
+    be kept: blocks are damaged, the folder cannot be written, or the brain moved on.
     """
-    if not any(state.memory_type is module and state.count for state in view.modules()):
-        return Table(module=module, base=None)
     folder = derived / FOLDER
-    if head is not None:
-        state = _read_state(folder, module, key_of(view, module))
-        if state is not None:
-            with contextlib.suppress(_UnusableError):
-                return _attached(connection, folder, state, prefix)
-        with contextlib.suppress(StorageError, _DamagedError, _UnusableError):
-            made = _Maker(connection, view, folder, module).make()
-            if head() != view.snapshot:  # what was just written may hold what was redacted meanwhile
-                _discard(folder, made, key_of(view, module))
-            else:
-                return _attached(connection, folder, made, prefix)
-    return _in_memory(connection, view, module, prefix)
+    with contextlib.suppress(StorageError, _DamagedError), connect() as connection:
+        made = _Maker(connection, view, folder, module).make()
+        if head() == view.snapshot:
+            return made
+        _discard(
+            folder, made, key_of(view, module)
+        )  # what was just written may hold what was redacted meanwhile
+    return None
 
 
 def _discard(folder: Path, state: State, key: str) -> None:
@@ -193,7 +197,7 @@ def _discard(folder: Path, state: State, key: str) -> None:
                 (folder / name).unlink(missing_ok=True)
 
 
-class _UnusableError(Exception):
+class UnusableError(Exception):
     """A file of a cache is missing, or the engine cannot read it."""
 
 
@@ -208,7 +212,8 @@ def _read_state(folder: Path, module: MemoryType, key: str) -> State | None:
         return None
 
 
-def _attached(connection: DuckDBPyConnection, folder: Path, state: State, prefix: str) -> Table:
+def attached(connection: DuckDBPyConnection, folder: Path, state: State, prefix: str) -> Table:
+    """The table that a state tells of, attached under names that begin with `prefix`. Raises UnusableError."""
     import duckdb
 
     names: dict[str, str | None] = {"b": state.base, "d": state.delta}
@@ -221,7 +226,7 @@ def _attached(connection: DuckDBPyConnection, folder: Path, state: State, prefix
     except duckdb.Error as error:
         for name in attached:
             connection.execute(f"DETACH {name}")
-        raise _UnusableError(str(error)) from error
+        raise UnusableError(str(error)) from error
     return Table(
         module=state.module,
         base=f"{prefix}b.rows",
@@ -232,7 +237,7 @@ def _attached(connection: DuckDBPyConnection, folder: Path, state: State, prefix
     )
 
 
-def _in_memory(connection: DuckDBPyConnection, view: View, module: MemoryType, prefix: str) -> Table:
+def in_memory(connection: DuckDBPyConnection, view: View, module: MemoryType, prefix: str) -> Table:
     """The table in the database in memory, for this one query."""
     name = f"memory.{prefix}m.rows"
     connection.execute(f"CREATE SCHEMA memory.{prefix}m")

@@ -1,29 +1,27 @@
 """One query over one brain or several: guard, open what it reads, attach the tables, seal, run.
 
 Every brain is pinned to one snapshot for the whole of the query. Only brains that the query reads are opened, and of
-those only the modules that it reads.
+those only the modules that it reads. The database with their tables is kept for the next query (`sql.pool`).
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, field
-from pathlib import Path
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from consilience.errors import ConsilienceError, StorageError, UsageError
-from consilience.model import Failure, Skipped, Value
-from consilience.plan.reader import Reader
+from consilience.errors import StorageError, UsageError
+from consilience.model import Skipped, Value
 from consilience.protocol import MemoryType, format_digest
 from consilience.sql import cache
 from consilience.sql.guard import Guarded, checked, guard
-from consilience.sql.names import BLOCKS
+from consilience.sql.opening import CacheError, Opened, Opening, Source
 from consilience.sql.order import limit_rows, order_totally
-from consilience.sql.relations import ALL, Members
+from consilience.sql.pool import POOL, Lease
+from consilience.sql.relations import Members
 from consilience.sql.result import (
     Count,
     ResultColumn,
@@ -33,11 +31,9 @@ from consilience.sql.result import (
     TableReport,
     signature,
 )
-from consilience.sql.seal import EngineError, Limits, Sealed
+from consilience.sql.seal import EngineError, Limits, Sealed, translating
 from consilience.sql.values import converter, portable
 from consilience.sql.views import make_views
-from consilience.store import View
-from consilience.store.values import SnapshotInfo
 
 if TYPE_CHECKING:
     from consilience.sql.about import Scores
@@ -46,18 +42,6 @@ __all__ = ["LIMIT", "MOST", "Asked", "Source", "explain", "question", "run"]
 
 LIMIT = 1_000
 MOST = 10_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A brain as a query reads it, at one snapshot. `derived` is the folder below which its tables are kept; `head`
-    tells what its head is by now; `reader` opens its indices too, for queries that compare rows with texts."""
-
-    name: str
-    derived: Path
-    view: Callable[[], AbstractContextManager[View]]
-    reader: Callable[[], AbstractContextManager[Reader]]
-    head: Callable[[], SnapshotInfo | None]
 
 
 class Asked(Value, frozen=True, kw_only=True):
@@ -75,19 +59,6 @@ class Asked(Value, frozen=True, kw_only=True):
 def question(text: str, asked: Asked | None) -> Asked:
     """The query with the limits and choices of `asked`."""
     return Asked(text=text) if asked is None else msgspec.structs.replace(asked, text=text)
-
-
-@dataclass(slots=True)
-class Opened:
-    """One brain, read by the query: its snapshot and the tables of the modules that are read."""
-
-    name: str
-    view: View
-    reader: Reader | None
-    derived: Path
-    head: bool
-    prefix: str
-    tables: dict[MemoryType, cache.Table] = field(default_factory=dict)
 
 
 def run(
@@ -109,6 +80,7 @@ def run(
             return query.answer(tuple(skipped))
     except CacheError as error:
         for folder in error.folders:  # damaged: all that is in it can be made again
+            POOL.discard(folder)
             with contextlib.suppress(StorageError):
                 cache.purge(folder)
     with _opened(sources, members, asked, kept=False) as query:
@@ -134,81 +106,33 @@ def _opened(
 ) -> Iterator[_Query]:
     if not 1 <= asked.limit <= MOST:
         raise UsageError(f"the limit is {asked.limit}", hint=f"a limit is 1 to {MOST:,}")
-    with Sealed(asked.limits) as sealed, ExitStack() as stack, sealed.translating():
-        guarded = guard(sealed.connection, asked.text, members)
-        query = _Query(sealed, guarded, members, asked, kept)
-        query.open(dict(zip(members.names, sources, strict=True)), stack)
+    with POOL.lease(asked.limits) as lease, ExitStack() as stack, translating(asked.limits):
+        guarded = guard(lease.database.sealed.connection, asked.text, members)
+        opening = Opening(lease, guarded, members, asked.limits, kept=kept)
+        opening.open(dict(zip(members.names, sources, strict=True)), stack)
+        query = _Query(lease, guarded, members, asked, opening)
+        stack.callback(query.tidy)
         yield query
-
-
-class CacheError(Exception):
-    """A kept table could not be read while a query ran; the tables of these folders are in doubt."""
-
-    def __init__(self, error: EngineError, folders: tuple[Path, ...]) -> None:
-        super().__init__(str(error))
-        self.folders = folders
 
 
 class _Query:
     """One query on its way."""
 
-    def __init__(self, sealed: Sealed, guarded: Guarded, members: Members, asked: Asked, kept: bool) -> None:
-        self._sealed, self._guarded, self._members, self._asked = sealed, guarded, members, asked
-        self._kept = kept
-        self._opened: dict[str, Opened] = {}
-        self._failures: list[Failure] = []
+    def __init__(
+        self, lease: Lease, guarded: Guarded, members: Members, asked: Asked, opening: Opening
+    ) -> None:
+        self._lease, self._guarded, self._members, self._asked = lease, guarded, members, asked
+        self._opened = opening.opened
+        self._from_files = opening.kept
+        self._failures = opening.failures
         self._warnings: list[str] = []
         self._with_files: frozenset[str] = frozenset()
+        for name, module, count in opening.damaged:
+            self._warn(name, f"{count} damaged blocks of {module.value} have no fields: run `verify`")
 
-    # --- opening --------------------------------------------------------------------------------------------
-
-    def open(self, sources: dict[str, Callable[[], Source]], stack: ExitStack) -> None:
-        """Open every brain that is read, and make or attach the tables of the modules that are read."""
-        named = {read.brain for read in self._guarded.reads} | {file.brain for file in self._guarded.files}
-        wanted = [name for name in self._members.names if name in named or ALL in named]
-        for number, name in enumerate(wanted):
-            try:
-                self._opened[name] = self._open_one(sources[name], name, f"c{number}", stack)
-            except ConsilienceError as error:
-                if name in named or not self._members.compound:
-                    raise
-                self._failures.append(Failure(brain=name, error=error))
-        if self._failures and not self._opened:
-            raise self._failures[0].error
-
-    def _open_one(self, source: Callable[[], Source], name: str, prefix: str, stack: ExitStack) -> Opened:
-        brain = source()
-        reader = stack.enter_context(brain.reader()) if self._guarded.texts else None
-        view = reader.view if reader is not None else stack.enter_context(brain.view())
-        head = view.snapshot == brain.head()
-        opened = Opened(
-            name=name,
-            view=view,
-            reader=reader,
-            derived=brain.derived,
-            head=head,
-            prefix=prefix,
-        )
-        for module in self._modules(name):
-            table = cache.table_of(
-                self._sealed.connection,
-                view,
-                brain.derived,
-                module,
-                f"{prefix}_{module.value}_",
-                brain.head if head and self._kept else None,
-            )
-            if table.damaged:
-                self._warn(
-                    name, f"{table.damaged} damaged blocks of {module.value} have no fields: run `verify`"
-                )
-            opened.tables[module] = table
-        return opened
-
-    def _modules(self, brain: str) -> tuple[MemoryType, ...]:
-        """The modules of a brain that the query reads."""
-        tables = {read.table for read in self._guarded.reads if read.brain in (brain, ALL)}
-        return tuple(module for module in MemoryType if module.value in tables or BLOCKS in tables)
+    @property
+    def _sealed(self) -> Sealed:
+        return self._lease.database.sealed
 
     def _warn(self, brain: str, what: str) -> None:
         self._warnings.append(f"{brain}: {what}" if self._members.compound else what)
@@ -221,9 +145,12 @@ class _Query:
             from consilience.sql.files import load_files
 
             self._with_files = load_files(self._sealed.connection, self._opened, self._guarded.files)
+            self._lease.database.discarded = True
+        if not self._sealed.sealed:
+            self._sealed.seal()
         scores = self._scores()
         make_views(
-            self._sealed.connection,
+            self._lease.database,
             self._opened,
             self._guarded,
             visible=not self._asked.include_superseded,
@@ -233,8 +160,14 @@ class _Query:
         order_totally(statement)
         limit_rows(statement, self._asked.limit + 1)
         sql = checked(self._sealed.connection, statement)
-        self._sealed.seal()
         return sql, scores
+
+    def tidy(self) -> None:
+        """Leave nothing of this query in the database but its views."""
+        if self._guarded.texts and self._lease.database.kept:
+            from consilience.sql.about import forget
+
+            forget(self._sealed.connection)
 
     def explain(self) -> SqlExplanation:
         sql, _ = self.prepare()
@@ -306,7 +239,7 @@ class _Query:
             names, types, rows = self._sealed.run_typed(sql, self._asked.limit + 1, _casts)
         except EngineError as error:
             folders = tuple(opened.derived for opened in self._opened.values() if opened.tables)
-            raise (CacheError(error, folders) if self._kept and folders else error) from error
+            raise (CacheError(error, folders) if self._from_files and folders else error) from error
         converters = [converter(type_) for type_ in types]
         columns = tuple(
             ResultColumn(name=name, type=_shown(type_)) for name, type_ in zip(names, types, strict=True)

@@ -1,8 +1,8 @@
 """The second wall: a database in memory that can only be read, whatever is asked of it.
 
 Caches are attached READ_ONLY first. Then external access, extensions, temporary files and Python's own names are
-shut off, the configuration is locked, and every query runs alone in a read-only transaction, under a limit of time
-and of memory. Settings and their meaning: DuckDB, "Securing DuckDB".
+shut off, the configuration is locked, and every query runs alone in a read-only transaction, on a connection of its
+own, under a limit of time and of memory. Settings and their meaning: DuckDB, "Securing DuckDB".
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from consilience.model import Value
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, Statement
 
-__all__ = ["EngineError", "Limits", "Sealed", "connect"]
+__all__ = ["EngineError", "Limits", "Sealed", "connect", "translated", "translating"]
 
 Answer = TypeVar("Answer")
 
@@ -55,7 +55,7 @@ _OPENING = {
 
 _CLOSING = (
     "enable_progress_bar = false",
-    "TimeZone = 'UTC'",
+    "GLOBAL TimeZone = 'UTC'",
     "enable_external_access = false",
     "lock_configuration = true",
 )
@@ -82,18 +82,23 @@ def connect(limits: Limits | None = None) -> DuckDBPyConnection:
 
 
 class Sealed:
-    """One database in memory. Prepare it through `connection`, then `seal` it, then `run` queries."""
+    """One database in memory. Prepare it through `connection`, then `seal` it, then `run` queries.
+
+    `sealed`: it is shut. `sound`: no query ran out of time or memory in it, or broke the engine. `limits` may be others
+    for the next query, if memory and threads are the same.
+    """
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
         self.connection = connect(self.limits)
-        self._sealed = False
+        self.sealed = False
+        self.sound = True
 
     def seal(self) -> None:
         """Shut it. What was attached before stays readable; nothing can be attached, set or loaded any more."""
         for setting in _CLOSING:
             self.connection.execute(f"SET {setting}")
-        self._sealed = True
+        self.sealed = True
 
     def run(self, sql: str, rows: int) -> list[tuple[Any, ...]]:
         """At most `rows` rows of one SELECT.
@@ -125,16 +130,21 @@ class Sealed:
 
     def within(self, work: Callable[[DuckDBPyConnection], Answer]) -> Answer:
         """`work` in a read-only transaction under the limits, in a thread of its own, so that an interrupt of the
-        caller (Ctrl-C) stops it too."""
-        if not self._sealed:
+        caller (Ctrl-C) stops it too.
+
+        Its connection is its own and is closed after it: temporary tables, prepared statements, variables and the
+        search path belong to a connection.
+        """
+        if not self.sealed:
             raise ConsilienceError("a query is run in a sealed database only")
+        connection = self.connection.cursor()
         outcome: list[tuple[bool, Any]] = []
         over = threading.Event()
 
         def target() -> None:
             try:
-                self.connection.execute("BEGIN TRANSACTION READ ONLY")
-                outcome.append((True, work(self.connection)))
+                connection.execute("BEGIN TRANSACTION READ ONLY")
+                outcome.append((True, work(connection)))
             except BaseException as error:
                 outcome.append((False, error))
             finally:
@@ -143,39 +153,31 @@ class Sealed:
         thread = threading.Thread(target=target, name="consilience-sql", daemon=True)
         thread.start()
         try:
-            late = self._wait(over)
+            late = self._wait(connection, over)
+        except BaseException:
+            self.sound = False
+            raise
         finally:
             thread.join()
             with contextlib.suppress(Exception):  # there is no transaction where `work` ended it
-                self.connection.execute("ROLLBACK")
+                connection.execute("ROLLBACK")
+            connection.close()
         good, result = outcome[0]
         if good:
             answer: Answer = result
             return answer
-        raise translated(result, self.limits, late=late) from result
+        told = translated(result, self.limits, late=late)
+        self.sound = not late and _harmless(result) and not isinstance(told, EngineError)
+        raise told from result
 
-    @contextlib.contextmanager
-    def translating(self) -> Iterator[None]:
-        """Let errors of the engine out as errors of this package; an interrupt of the caller as one."""
-        import duckdb
-
-        try:
-            yield
-        except duckdb.Error as error:
-            raise translated(error, self.limits) from error
-        except RuntimeError as error:
-            if "interrupted" in str(error):
-                raise KeyboardInterrupt from error
-            raise
-
-    def _wait(self, over: threading.Event) -> bool:
+    def _wait(self, connection: DuckDBPyConnection, over: threading.Event) -> bool:
         """Wait for the query; whether it had to be interrupted. An interrupt of the caller interrupts it too."""
         try:
             if over.wait(self.limits.seconds):
                 return False
         finally:
             while not over.is_set():
-                self.connection.interrupt()
+                connection.interrupt()
                 over.wait(INTERRUPT_AGAIN_S)
         return True
 
@@ -203,6 +205,29 @@ def _one(connection: DuckDBPyConnection, sql: str) -> Statement:
 
 _INTERNAL = re.compile(r'"(?:brain|scored|files):([^"]*)"\.|\b(?:brain|scored|files):([A-Za-z0-9_-]*)\.')
 _HIDDEN = re.compile(r'"?similarity:\d+"?')
+
+
+@contextlib.contextmanager
+def translating(limits: Limits) -> Iterator[None]:
+    """Let errors of the engine out as errors of this package; an interrupt of the caller as one."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        raise translated(error, limits) from error
+    except RuntimeError as error:
+        if "interrupted" in str(error):
+            raise KeyboardInterrupt from error
+        raise
+
+
+def _harmless(error: BaseException) -> bool:
+    """Whether an error says something of the query only: names, types, values."""
+    import duckdb
+
+    of_query = (duckdb.ProgrammingError, duckdb.DataError, duckdb.NotSupportedError, ConsilienceError)
+    return isinstance(error, of_query)
 
 
 def translated(error: BaseException, limits: Limits, *, late: bool = False) -> ConsilienceError:

@@ -12,11 +12,20 @@ from consilience.sql.names import BLOCKS, MODULE_OF, columns_of
 from consilience.sql.relations import ALL, TableRead, score_column, table_schema
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
-
     from consilience.sql.about import Scores
+    from consilience.sql.seal import Sealed
 
 __all__ = ["make_views"]
+
+
+class _Database(Protocol):
+    """`views`: the SQL of the views that it has, by name."""
+
+    @property
+    def sealed(self) -> Sealed: ...
+
+    @property
+    def views(self) -> dict[str, str]: ...
 
 
 class _Opened(Protocol):
@@ -28,30 +37,31 @@ class _Opened(Protocol):
 
 
 def make_views(
-    connection: DuckDBPyConnection,
+    database: _Database,
     opened: Mapping[str, _Opened],
     guarded: Guarded,
     *,
     visible: bool,
     scores: Scores | None,
 ) -> None:
-    """A view for each table that the query reads, and one with the similarities for each that is compared."""
-    made: set[str] = set()
+    """A view for each table that the query reads, and one with the similarities for each that is compared. What the
+    database has from another query is taken as it is if it is the same."""
+    connection = database.sealed.connection
     wanted: list[tuple[TableRead, tuple[int, ...]]] = [(read, ()) for read in guarded.reads]
     wanted += [(scoring.read, scoring.texts) for scoring in guarded.scorings]
     for read, texts in wanted:
         schema = table_schema(read.brain, scored=bool(texts))
-        if schema not in made:
-            connection.execute(f"CREATE SCHEMA {_quoted(schema)}")
-            made.add(schema)
         names = list(opened) if read.brain == ALL else [read.brain]
         parts = [
             _of_brain(opened[name], read, texts, visible=visible, scores=scores, span=read.brain == ALL)
             for name in names
         ]
-        connection.execute(
-            f"CREATE VIEW {_quoted(schema)}.{_quoted(read.table)} AS {' UNION ALL '.join(parts)}"
-        )
+        name, sql = f"{_quoted(schema)}.{_quoted(read.table)}", " UNION ALL ".join(parts)
+        if database.views.get(name) != sql:
+            database.views.pop(name, None)
+            connection.execute(f"CREATE SCHEMA IF NOT EXISTS {_quoted(schema)}")
+            connection.execute(f"CREATE OR REPLACE VIEW {name} AS {sql}")
+            database.views[name] = sql
 
 
 def _of_brain(
