@@ -174,6 +174,21 @@ def test_one_bad_file_does_not_take_the_others_with_it(kept: Kept) -> None:
     assert any("Señal débil" in t for t in kept.texts())
 
 
+def test_a_reader_that_crashes_fails_its_file_alone(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    from consilience.ingest.model import Skip
+    from consilience.ingest.readers import contained
+
+    def crash(reader: str, data: bytes, name: str) -> Skip:
+        return Skip("its reader crashed (SIGSEGV)", failed=True)
+
+    monkeypatch.setattr(contained, "read", crash)
+    (kept.docs / "a.docx").write_bytes(b"PK\x03\x04" + bytes(100))
+    kept.write("z.md", INTRO)
+    report = kept.ingest()
+    assert [(p.path, p.reason) for p in report.failed] == [("docs/a.docx", "its reader crashed (SIGSEGV)")]
+    assert (report.taken, kept.texts()) == (1, [INTRO])
+
+
 def test_a_newer_reader_replaces_the_passages_of_the_older_one(
     kept: Kept, monkeypatch: pytest.MonkeyPatch
 ) -> None:
