@@ -67,7 +67,7 @@ def members(
     if isinstance(value, Repeated):
         raise BadDocumentError(f"{value.key!r} stands twice in one object")
     if missing := sorted(required - value.keys()):
-        raise BadDocumentError(f"{missing[0]!r} is missing")
+        raise BadDocumentError(f"{missing[0]!r} is missing" + ("" if what == "it" else f" in {what}"))
     if unknown := sorted(value.keys() - required - optional):
         raise BadDocumentError(
             f"{unknown[0][:60]!r} is no member that is known; there are {', '.join(sorted(required | optional))}"

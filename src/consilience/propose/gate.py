@@ -148,7 +148,7 @@ class Gate:
         held = Held(self._view, [each.block for each in built if each.block is not None])
         own = {each.block.id for each in built if each.block is not None}
         first: dict[Digest, Outcome] = {}
-        claims: dict[Claim, list[Outcome]] = {}
+        claims: dict[Claim, dict[str, int]] = {}
         for each in built:
             self._targets(each, own)
             self._against_brain(each, held)
@@ -253,6 +253,8 @@ class Gate:
         """Relations and the blocks that steps use lead somewhere: into the brain, or to another candidate."""
         assert outcome.block is not None
         named = dict.fromkeys(_targets(outcome.block))
+        if not named:
+            return
         ordinals = self._view.ordinals(list(named))
         here = self._view.members(ordinals.values())
         for target in named:
@@ -293,7 +295,7 @@ class Gate:
             outcome.evidence = more
 
     def _against_each_other(
-        self, outcome: Outcome, first: dict[Digest, Outcome], claims: dict[Claim, list[Outcome]]
+        self, outcome: Outcome, first: dict[Digest, Outcome], claims: dict[Claim, dict[str, int]]
     ) -> None:
         assert outcome.block is not None
         block = outcome.block
@@ -310,14 +312,11 @@ class Gate:
         claim, says = claim_of(block)
         if claim is None or DUPLICATE in {issue.code for issue in outcome.issues}:
             return
-        for other in claims.setdefault(claim, []):
-            assert other.block is not None
-            if claim_of(other.block)[1] != says:
-                number = other.candidate.number
-                detail = f"candidate {number} says otherwise of the same label, subject and kind"
-                outcome.issues.append(_issue(CONTRADICTION, detail, "statement", candidate=number))
-                break
-        claims[claim].append(outcome)
+        said = claims.setdefault(claim, {})
+        if (number := next((number for other, number in said.items() if other != says), None)) is not None:
+            detail = f"candidate {number} says otherwise of the same label, subject and kind"
+            outcome.issues.append(_issue(CONTRADICTION, detail, "statement", candidate=number))
+        said.setdefault(says, outcome.candidate.number)
 
 
 def _targets(block: Block) -> Iterator[Digest]:

@@ -80,11 +80,10 @@ class Held:
         ids = list(dict.fromkeys(block.id for block in blocks))
         ordinals = view.ordinals(ids)
         here = view.members(ordinals.values())
-        self.members: dict[Digest, int] = {i: n for i, n in ordinals.items() if n in here}
+        gone = view.redactions(ids)
+        self.redacted: dict[Digest, Redaction] = {i: each for i, each in gone.items() if not each.readmitted}
+        self.members: dict[Digest, int] = {i: n for i, n in ordinals.items() if n in here and i not in gone}
         self.hidden: dict[int, Hidden] = view.hidden(sorted(self.members.values()))
-        self.redacted: dict[Digest, Redaction] = {
-            i: found for i, found in view.redactions(ids).items() if not found.readmitted
-        }
         self._claims: dict[Claim, list[tuple[str, Digest]]] = defaultdict(list)
         self._same: dict[tuple[MemoryType, str], list[Digest]] = defaultdict(list)
         self._sources: dict[int, set[int]] = view.sources_of(self.members.values())
