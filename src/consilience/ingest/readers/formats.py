@@ -23,6 +23,8 @@ EML = "message/rfc822"
 MBOX = "application/mbox"
 SLACK = "application/x-slack-export+json"
 WHATSAPP = "text/x-whatsapp-export"
+PYTHON = "text/x-python"
+SOURCE = "text/x-source"
 CSV = "text/csv"
 JSON = "application/json"
 JSON_LINES = "application/jsonl"
@@ -30,6 +32,13 @@ TSV = "text/tab-separated-values"
 
 _SPLITTING = "1"
 """The version of passages.split: part of every reader's version, since what a file becomes depends on both."""
+
+_CODE = """
+js mjs cjs jsx ts mts tsx java kt kts scala groovy c h cc cpp cxx hh hpp hxx m mm cs fs vb go rs swift dart zig rb php
+pl pm lua r jl sh bash zsh ps1 sql hs ml mli elm ex exs erl hrl clj cljs lisp el scm nim cr d v proto thrift graphql tf
+f90 f95 pas adb ads
+"""
+CODE_SUFFIXES = tuple(f".{suffix}" for suffix in _CODE.split())
 
 
 class Format(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,6 +142,15 @@ FORMATS = (
         beside="../users.json",
     ),
     Format(title="WhatsApp export", reader="chat", media_types=(WHATSAPP,), suffixes=(), binary=True),
+    Format(
+        title="Python",
+        reader="python_source",
+        media_types=(PYTHON,),
+        suffixes=(".py", ".pyi", ".pyw"),
+        binary=True,
+        contained=True,
+    ),
+    Format(title="other source code", reader="source_code", media_types=(SOURCE,), suffixes=CODE_SUFFIXES),
 )
 
 FORMAT_OF = {media_type: format for format in FORMATS for media_type in format.media_types}
