@@ -87,6 +87,8 @@ class GitTree:
             reason = patterns(shown)
         if reason is None and isinstance(media_type := media_type_of(path.name), Skip):
             reason = media_type.reason
+        if reason is None and not size.isdigit():
+            return Skipped(path, origin, "its bytes are not in the repository", error=True), ""
         if reason is None and not (0 < int(size) <= MAX_BYTES):
             reason = "empty" if int(size) == 0 else f"too large: {int(size) >> 20} MiB"
         if reason is not None:

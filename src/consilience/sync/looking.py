@@ -14,6 +14,9 @@ from consilience.store import View
 from consilience.sync.kinds import Opened
 from consilience.sync.report import FileChange, SourceReport, What
 
+EMPTY = "empty"
+"""The reason for which a file without bytes is left out; it counts as gone."""
+
 EMPTIED = (
     "it holds no file any more, though {count:,} were taken from it before: nothing is hidden, since a folder that is "
     "not mounted looks like that"
@@ -73,8 +76,8 @@ class Looker:
     ) -> None:
         self._held, self._known, self._ingest = held, known, ingest
         self._deep, self._progress = deep, progress
-        self._met: dict[str, bool] = {}
-        """Origins met, and whether there is anything to read (False: left out by a rule, or by what it is)."""
+        self._met: dict[str, str] = {}
+        """Origins met: "" where there is something to read, else why it is left out, or how it failed."""
         self.look = Look()
 
     def run(self, sources: Sequence[Opened]) -> Look:
@@ -92,13 +95,13 @@ class Looker:
         try:
             for item, stamp in source.items():
                 self._progress.advance(1)
-                if self._met.get(item.origin):
+                if self._met.get(item.origin) == "":
                     continue
                 if isinstance(item, Skipped):
                     self._left_out(item, name)
                 else:
                     count += 1
-                    self._met[item.origin] = True
+                    self._met[item.origin] = ""
                     self._file(item, stamp, name)
         except ConsilienceError as error:
             self.look.sources.append(
@@ -109,7 +112,7 @@ class Looker:
         return True
 
     def _left_out(self, item: Skipped, source: str) -> None:
-        self._met.setdefault(item.origin, False)
+        self._met.setdefault(item.origin, item.reason)
         self._tell(item.origin, "failed" if item.error else "skipped", source, item.reason)
 
     def _tell(self, origin: str, what: What, source: str, detail: str = "") -> None:
@@ -188,19 +191,21 @@ class Looker:
         says so, or is empty by now."""
         empty = self._emptied(sources)
         for origin in self._held:
-            if self._met.get(origin):
+            met = self._met.get(origin)
+            if met == "":
                 continue
             covering = [source for source in sources if source.covers(origin)]
             if not covering:
                 continue
-            first, absent = covering[0].config.name, [source.absent(origin) for source in covering]
+            first = covering[0].config.name
+            absent = [source.absent(origin) for source in covering] if met in (None, EMPTY) else [False]
             if all(absent):
                 careful = any(s.config.deleted != "hide" or s.config.name in empty for s in covering)
                 yield origin, (first, "keep" if careful else "hide")
             elif None in absent:
                 self._tell(origin, "kept", first, "whether it is gone cannot be seen")
             else:
-                self._tell(origin, "kept", first, "left out by the rules by now")
+                self._tell(origin, "kept", first, met or "left out by the rules by now")
 
     def _emptied(self, sources: Sequence[Opened]) -> set[str]:
         """Sources from which everything is gone at once; told as failures where their rule would hide it."""
