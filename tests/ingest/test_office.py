@@ -90,6 +90,14 @@ def test_opendocument_text() -> None:
     ]
 
 
+def test_a_title_by_a_style_of_another_program() -> None:
+    document = odt_reader.read(
+        odt(f'<text:p text:style-name="rststyle-title">Herons</text:p><text:p>{LONG}.</text:p>'), "a"
+    )
+    assert document.title == "Herons"
+    assert [block.text for block in document.blocks] == [f"{LONG}."]
+
+
 def test_encrypted_opendocument_is_named() -> None:
     manifest = '<m:manifest xmlns:m="x"><m:file-entry><m:encryption-data/></m:file-entry></m:manifest>'
     assert odt_reader.read(odt(BODY, manifest=manifest), "a.odt") == Skip("encrypted OpenDocument text")

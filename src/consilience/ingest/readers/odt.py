@@ -20,6 +20,7 @@ _WRAPPERS = frozenset(
     ("section", "index-body", "index-title", "text-box", "frame", "a", "g", "numbered-paragraph")
 )
 _CODE = re.compile(r"\b(preformatted|source|code|listing|verbatim)\b")
+_TITLE = re.compile(r"(?:\w+[- ])?title")
 _MAX_SPACES = 200
 
 
@@ -90,7 +91,7 @@ class _Reader:
         else:
             self._end_code()
             self.flow.at(self.paragraph)
-            if style == "title" and not self.title:
+            if _TITLE.fullmatch(style) and not self.title:
                 self.title = " ".join(text.split())
             elif node.tag == "h":
                 level = node.get("outline-level", "1")
