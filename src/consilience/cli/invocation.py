@@ -120,8 +120,9 @@ class Invocation:
     def interrupted(self) -> InterruptError:
         return InterruptError(f"interrupted: {self.kept}")
 
-    def waiting(self) -> Callable[[float], None]:
-        """What a wait for another writer tells a person: for whom, once, and then every ten seconds."""
+    def waiting(self, brain: BrainConfig | None = None) -> Callable[[float], None]:
+        """What a wait for another writer of a brain (the one meant) tells a person: for whom, once, and then every ten
+        seconds."""
         from consilience.cli import output
         from consilience.store.holder import holder_of
 
@@ -130,7 +131,7 @@ class Invocation:
         def waiting(seconds: float) -> None:
             if seconds - said[0] >= 10.0:
                 said[0] = seconds
-                who = holder_of(self.brain_config().path)
+                who = holder_of((brain or self.brain_config()).path)
                 text = f"another process is writing to this brain; waiting ({seconds:.0f} s)"
                 output.note(self, f"{text} for {who}" if who else text)
 

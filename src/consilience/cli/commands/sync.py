@@ -110,7 +110,7 @@ def _one(
             dry_run=dry_run,
             embed=embed,
             progress=progress,
-            waiting=invocation.waiting(),
+            waiting=invocation.waiting(brain),
         )
     except ConsilienceError as error:
         return (error.done if isinstance(error.done, SyncReport) else None), error
