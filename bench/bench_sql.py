@@ -94,7 +94,8 @@ def engine_alone(brains: list[Brain], query: str) -> Callable[[], object]:
 
 
 def warm(brains: list[Brain], query: str) -> None:
-    """The query inside of the sealed database, and the whole call, against the engine alone."""
+    """The query inside of the sealed database, and the whole call without and with the guard, against the engine
+    alone."""
     from contextlib import ExitStack
 
     from consilience.sql import engine
@@ -109,12 +110,28 @@ def warm(brains: list[Brain], query: str) -> None:
         opened = stack.enter_context(engine._opened(sources, members, engine.Asked(text=query)))
         sql, _ = opened.prepare()
         inside = lambda: opened._sealed.run(sql, 1001)  # noqa: E731
-        figures = [(best(raw), best(inside), best(lambda: compound.sql(query), 5)) for _ in range(3)]
-    alone, sealed, whole = (statistics.median(column) for column in zip(*figures, strict=True))
+        connection = opened._sealed.connection
+        guarding = lambda: guarded_sql(connection, query, members)  # noqa: E731
+        figures = [
+            (best(raw), best(inside), best(guarding), best(lambda: compound.sql(query), 15)) for _ in range(5)
+        ]
+    alone, sealed, guard, whole = (statistics.median(column) for column in zip(*figures, strict=True))
     print(f"  {query}")
     print(
-        f"    engine alone {alone:.2f} ms; sealed {sealed:.2f} ms ({sealed / alone:.2f}x); whole call {whole:.1f} ms"
+        f"    engine alone {alone:.2f} ms; sealed {sealed:.2f} ms ({sealed / alone:.2f}x); guard {guard:.1f} ms;"
+        f" whole call {whole:.1f} ms, without the guard {whole - guard:.1f} ms ({(whole - guard) / alone:.2f}x)"
     )
+
+
+def guarded_sql(connection, query, members):  # type: ignore[no-untyped-def]
+    """What the guard does of a query: parse it, walk and rewrite the tree, print it, parse and walk it once more."""
+    from consilience.sql.guard import checked, guard
+    from consilience.sql.order import limit_rows, order_totally
+
+    statement = guard(connection, query, members).statement
+    order_totally(statement)
+    limit_rows(statement, 1001)
+    return checked(connection, statement)
 
 
 COLD_RAW = """

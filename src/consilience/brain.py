@@ -167,6 +167,7 @@ class Brain(Changes):
             view=lambda: self._store.view(at),
             reader=lambda: self.reader(at),
             head=head,
+            at_head=at is None,
         )
 
     # --- history ------------------------------------------------------------------------------------------------

@@ -29,13 +29,15 @@ __all__ = ["CacheError", "Opened", "Opening", "Source"]
 @dataclass(frozen=True, slots=True)
 class Source:
     """A brain as a query reads it, at one snapshot. `derived` is the folder below which its tables are kept; `head`
-    tells what its head is by now; `reader` opens its indices too, for queries that compare rows with texts."""
+    tells what its head is by now; `reader` opens its indices too, for queries that compare rows with texts. With
+    `at_head` both open the head, whichever it is by then."""
 
     name: str
     derived: Path
     view: Callable[[], AbstractContextManager[View]]
     reader: Callable[[], AbstractContextManager[Reader]]
     head: Callable[[], SnapshotInfo | None]
+    at_head: bool = False
 
 
 @dataclass(slots=True)
@@ -114,7 +116,7 @@ class Opening:
         brain = source()
         reader = stack.enter_context(brain.reader()) if self._guarded.texts else None
         view = reader.view if reader is not None else stack.enter_context(brain.view())
-        at_head = self.kept and view.snapshot == brain.head()
+        at_head = self.kept and (brain.at_head or view.snapshot == brain.head())
         return Opened(
             name=name,
             view=view,
