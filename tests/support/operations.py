@@ -7,6 +7,7 @@ some documents, and says which command line is disturbed, and which finish the w
 from __future__ import annotations
 
 import base64
+import json
 import random
 import shutil
 from collections.abc import Callable
@@ -188,7 +189,36 @@ def _import_forward(farm: Product) -> Work:
     return Work(("import", "layout", "--brain", "one"), at_once=True)
 
 
-QUICK = ("ingest", "first ingest", "redact", "prune", "import")
+def _proposals(farm: Product) -> Work:
+    """Candidates of all three kinds, committed all or none."""
+    source = passage(farm, "bridges number 2 of edition 0")
+    task = farm.csl("task", "define", "--source", source, "--brain", "one")
+    farm.write("task.json", task.out)
+    candidates: list[dict[str, object]] = []
+    for i in range(4):
+        label, said = f"Bridge {i}", f"Bridge {i} is closed in winter."
+        candidates += [
+            {"memory_type": "semantic", "payload": {"kind": "fact", "label": label, "statement": said}},
+            {"memory_type": "episodic", "payload": {"summary": said, "occurred_at": "2026-01-02T00:00:00Z"}},
+            {
+                "memory_type": "procedural",
+                "payload": {"label": label, "goal": "It is open.", "steps": [{"action": said}]},
+            },
+        ]
+    document = {
+        "schema_version": "boltzmann.candidates/v1",
+        "candidates": [each | {"evidence": [source]} for each in candidates],
+    }
+    farm.write("candidates.json", json.dumps(document))
+    return Work(("task", "commit", "task.json", "candidates.json", "--brain", "one"))
+
+
+def _remember(farm: Product) -> Work:
+    text = "The lanterns are lit at five."
+    return Work(("remember", text, "--source", "a book", "--brain", "one"))
+
+
+QUICK = ("ingest", "first ingest", "redact", "prune", "import", "proposals")
 """Those that the ordinary suite disturbs; the long run all of them."""
 
 OPERATIONS: dict[str, Callable[[Product], Work]] = {
@@ -206,4 +236,6 @@ OPERATIONS: dict[str, Callable[[Product], Work]] = {
     "export": _export,
     "import": _import,
     "import forward": _import_forward,
+    "proposals": _proposals,
+    "remember": _remember,
 }

@@ -313,9 +313,10 @@ class Gate:
         if claim is None or DUPLICATE in {issue.code for issue in outcome.issues}:
             return
         said = claims.setdefault(claim, {})
-        if (number := next((number for other, number in said.items() if other != says), None)) is not None:
-            detail = f"candidate {number} says otherwise of the same label, subject and kind"
-            outcome.issues.append(_issue(CONTRADICTION, detail, "statement", candidate=number))
+        against = next((number for other, number in said.items() if other != says), None)
+        if against is not None:
+            detail = f"candidate {against} says otherwise of the same label, subject and kind"
+            outcome.issues.append(_issue(CONTRADICTION, detail, "statement", candidate=against))
         said.setdefault(says, outcome.candidate.number)
 
 

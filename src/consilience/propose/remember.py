@@ -141,11 +141,12 @@ def remember(
     words = _words(fact.text).encode()
     origin = _words(source or "") or None
     with store.write(actor, clock(), waiting=waiting) as writer:
-        for redaction in writer.redactions([block.id]).values():
+        gone = writer.redactions([block.id])
+        for redaction in gone.values():
             if not redaction.readmitted:
                 raise refusal(redaction)
         n = writer.ordinals([block.id]).get(block.id, 0)
-        known = n in writer.members([n])
+        known = n in writer.members([n]) and not gone
         hidden = writer.hidden([n]).get(n) if known else None
         if hidden is None and (not known or origin is not None):
             _write(writer, actor, block, words, origin, known=known)

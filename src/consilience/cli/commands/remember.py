@@ -74,7 +74,7 @@ def remember(
             source=source,
             waiting=invocation.waiting(),
         )
-        notes, failed = caught_up(invocation, opened, changed=made.changed, embed=not no_embed)
+        notes, failed = caught_up(invocation, opened, embed=not no_embed)
     return invocation.emit(
         lambda: made, lambda terminal: render_task.remembered(made, terminal), warnings=notes, error=failed
     )

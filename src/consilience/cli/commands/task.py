@@ -200,21 +200,20 @@ def commit(
                 lambda terminal: render_task.validation(refused, terminal, committed=False),
                 error=error,
             )
-        notes, failed = caught_up(invocation, opened, changed=made.changed, embed=not no_embed)
+        notes, failed = caught_up(invocation, opened, embed=not no_embed)
     return invocation.emit(
         lambda: made, lambda terminal: render_task.committed(made, terminal), warnings=notes, error=failed
     )
 
 
 def caught_up(
-    invocation: Invocation, brain: Any, *, changed: bool, embed: bool
+    invocation: Invocation, brain: Any, *, embed: bool
 ) -> tuple[tuple[str, ...], ConsilienceError | None]:
-    """Bring everything derived after a commit. What fails there takes nothing back: it is said beside the result."""
+    """Bring everything derived after a commit, also after an earlier one that was cut short. What fails there takes
+    nothing back: it is said beside the result."""
     from consilience.derived import not_indexed
 
     invocation.kept = INDEXED
-    if not changed:
-        return (), None
     progress = invocation.progress()
     try:
         done = brain.index(progress=progress, embed=embed)
