@@ -130,14 +130,17 @@ def near(texts: Sequence[str]) -> tuple[Near, ...]:
 
 def _overlapping(sets: Sequence[frozenset[tuple[str, ...]]]) -> Iterator[tuple[int, int, Fraction, str]]:
     """Pairs of sets that overlap enough. Only shingles that two sets share are looked at again."""
-    holders: dict[tuple[str, ...], list[int]] = {}
-    shared: list[list[int]] = []
-    for place, own in enumerate(sets):
-        for shingle in own:
-            held = holders.setdefault(shingle, [])
-            held.append(place)
-            if len(held) == 2:
-                shared.append(held)
+    seen: set[tuple[str, ...]] = set()
+    recurring: set[tuple[str, ...]] = set()
+    for own in sets:
+        recurring |= own & seen
+        seen |= own
+    holders: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    if recurring:
+        for place, own in enumerate(sets):
+            for shingle in own & recurring:
+                holders[shingle].append(place)
+    shared = holders.values()
     common: Counter[tuple[int, int]] = Counter()
     if sum(len(held) ** 2 for held in shared) <= MOST_PAIRS * len(sets) ** 2:
         for held in shared:
