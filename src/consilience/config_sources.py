@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -137,6 +136,8 @@ def _one(table: dict[str, Any], wrong: Callable[[str | None, str], None]) -> Sou
 
 
 def _near(key: str) -> str:
+    import difflib
+
     keys = [known for known, _, _ in SOURCE_KEYS]
     near = difflib.get_close_matches(key, keys, n=1, cutoff=0.6)
     return f"; did you mean {near[0]}?" if near else f"; known here: {', '.join(keys)}"

@@ -16,7 +16,7 @@ from consilience.config import BrainConfig, load
 from consilience.errors import ConsilienceError
 from consilience.model import Value
 from consilience.project import Project, Removed, found_projects
-from consilience.sync.status import SourceStatus
+from consilience.sync.report import SourceStatus
 
 if TYPE_CHECKING:
     from consilience.inspection import BrainStatus, ModuleStatus

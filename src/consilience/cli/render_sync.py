@@ -11,8 +11,7 @@ from consilience.model import Value
 
 if TYPE_CHECKING:
     from consilience.config_sources import SourceConfig
-    from consilience.sync.report import FileChange, SourceReport, SyncReport, What
-    from consilience.sync.status import SourceStatus
+    from consilience.sync.report import FileChange, SourceReport, SourceStatus, SyncReport, What
 
 LISTED = 20
 """Files of one kind that a sync names one by one; a dry run names all."""

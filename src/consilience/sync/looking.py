@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from consilience.errors import ConsilienceError
+from consilience.ingest.archives import archive_of
 from consilience.ingest.discover import Found, Skipped
 from consilience.ingest.pipeline import Ingest
 from consilience.progress import NO_PROGRESS, Progress
@@ -191,7 +192,7 @@ class Looker:
         says so, or is empty by now."""
         empty = self._emptied(sources)
         for origin in self._held:
-            met = self._met.get(origin)
+            met = self._met.get(origin, self._met.get(archive_of(origin)))
             if met == "":
                 continue
             covering = [source for source in sources if source.covers(origin)]

@@ -35,6 +35,17 @@ class SourceReport(Value, frozen=True, kw_only=True):
     hint: str | None = None
 
 
+class SourceStatus(Value, frozen=True, kw_only=True):
+    """One declared source. `behind` counts the files that a sync would look into or hide, None where nobody looked
+    (a plug-in's source is not asked) or it cannot be read (`error` says why)."""
+
+    name: str
+    rule: str
+    files: int | None = None
+    behind: int | None = None
+    error: str | None = None
+
+
 class SyncReport(Value, frozen=True, kw_only=True):
     """One brain. `changes` are in the order of the origins; `ingest` is what taking files came to, None for a dry run;
     `passages_hidden` counts what the rule for gone files hid."""

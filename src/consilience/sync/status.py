@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from consilience.config_sources import SourceConfig
 from consilience.errors import ConsilienceError
 from consilience.ingest.discover import Found
-from consilience.model import Value
 from consilience.protocol import sha256
 from consilience.store import Store
 from consilience.sync import seen
 from consilience.sync.around import Around
 from consilience.sync.kinds import Opened, Plugged, open_source
 from consilience.sync.looking import Held, held_by
+from consilience.sync.report import SourceStatus
 
 if TYPE_CHECKING:
     from consilience.config import BrainConfig
@@ -26,17 +26,6 @@ if TYPE_CHECKING:
 READ_FILES = 100
 READ_BYTES = 1 << 20
 """So many files, of at most so many bytes, are read where what the system says of a file does not tell."""
-
-
-class SourceStatus(Value, frozen=True, kw_only=True):
-    """One declared source. `behind` counts the files that a sync would look into or hide, None where nobody looked
-    (a plug-in's source is not asked) or it cannot be read (`error` says why)."""
-
-    name: str
-    rule: str
-    files: int | None = None
-    behind: int | None = None
-    error: str | None = None
 
 
 def source_status(

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from consilience.config import BrainConfig
     from consilience.config_sources import SourceConfig
     from consilience.sync.around import Around
-    from consilience.sync.report import FileChange, SyncReport
-    from consilience.sync.status import SourceStatus
+    from consilience.sync.report import FileChange, SourceStatus, SyncReport
 
 GOES_ON = "what was committed is kept; the same command goes on from there"
 
