@@ -138,6 +138,21 @@ def test_what_cannot_be_read_is_skipped_with_the_reason(data: bytes, reason: str
     assert skip.reason.startswith(reason)
 
 
+@pytest.mark.parametrize("figure", ["²", "9" * 5_000, "-1", "x", "", "999999999"])
+def test_numbers_that_are_none_or_too_large_do_no_harm(figure: str) -> None:
+    strange = p("two").replace(
+        "<w:pPr>", f'<w:pPr><w:numPr><w:ilvl w:val="{figure}"/><w:numId w:val="1"/></w:numPr>'
+    )
+    leveled = p("three").replace("<w:pPr>", f'<w:pPr><w:outlineLvl w:val="{figure}"/>')
+    wide = table(("a", "b"), ("c", "d")).replace(
+        "<w:tc>", f'<w:tc><w:tcPr><w:gridSpan w:val="{figure}"/></w:tcPr>'
+    )
+    found = told(docx(p("one", level=0), strange, leveled, wide))
+    assert found[0][0] == "list"
+    assert found[-1][0] == "table"
+    assert all(len(text) < 1_000 for _, text, _ in found)
+
+
 def test_an_encrypted_member_is_named() -> None:
     data = bytearray(docx(p(LONG)))
     at = -1

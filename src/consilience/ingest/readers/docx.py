@@ -10,7 +10,17 @@ from xml.etree.ElementTree import Element
 from consilience.ingest import metadata
 from consilience.ingest.model import Document, Skip
 from consilience.ingest.readers.flow import Flow
-from consilience.ingest.readers.package import Package, RefusedError, child, is_on, property_of, value, walk
+from consilience.ingest.readers.package import (
+    MAX_LIST_DEPTH,
+    Package,
+    RefusedError,
+    child,
+    is_on,
+    number,
+    property_of,
+    value,
+    walk,
+)
 
 _HEADING = re.compile(r"heading ([1-9])")
 _CODE = re.compile(r"\b(code|verbatim|preformatted|listing|macro text)\b")
@@ -100,20 +110,21 @@ class _Reader:
         if not text.strip():
             return
         level = value(properties, "outlineLvl")
-        number = value(properties, "numPr", "numId")
-        listed = number not in (None, "0") or (style.listed and number != "0")
+        numbering = value(properties, "numPr", "numId")
+        listed = numbering not in (None, "0") or (style.listed and numbering != "0")
         if style.name == "title" and not self.title:
             self.title = " ".join(text.split())
-        elif style.level is not None or (level is not None and level.isdigit() and int(level) < 9):
+        elif style.level is not None or number(level, most=9, otherwise=9) < 9:
             self.group = 0
-            self.flow.heading((style.level if style.level is not None else int(level or 0)) + 1, text)
+            outline = style.level if style.level is not None else number(level, most=8, otherwise=0)
+            self.flow.heading(outline + 1, text)
         elif style.name.startswith("toc ") or style.name == "table of figures":
             self.group = self.group or self.flow.new_group()
             self.flow.add(" ".join(text.split()), "toc", group=self.group)
         elif listed:
             self.group = self.group or self.flow.new_group()
-            depth = value(properties, "numPr", "ilvl") or "0"
-            self.flow.add(text, "list", group=self.group, depth=int(depth) if depth.isdigit() else 0)
+            depth = number(value(properties, "numPr", "ilvl"), most=MAX_LIST_DEPTH, otherwise=0)
+            self.flow.add(text, "list", group=self.group, depth=depth)
         else:
             self.group = 0
             self.flow.add(text)
@@ -141,14 +152,14 @@ class _Reader:
             elif tag == "noBreakHyphen":
                 parts.append("-")
             elif tag in self.notes:
-                self._note(self.notes[tag], tag, each.get("id", ""), parts)
+                self._note(self.notes[tag], each.get("id", ""), parts)
         return "".join(parts)
 
-    def _note(self, notes: Element | None, tag: str, number: str, parts: list[str]) -> None:
+    def _note(self, notes: Element | None, number: str, parts: list[str]) -> None:
         note = next((each for each in notes if each.get("id") == number), None) if notes is not None else None
         if note is None:
             return
-        mark = f"[{len(self.noted) + 1}]" if not number.isdigit() else f"[{number}]"
+        mark = f"[{number}]"
         text = " ".join(" ".join(self._plain(p) for p in note.iter("p")).split())
         if text:
             parts.append(mark)
@@ -200,8 +211,8 @@ class _Reader:
                 self.paragraph += 1
                 texts.append(self._text(paragraph))
             cells.append("\n".join(texts))
-            span = value(child(cell, "tcPr"), "gridSpan") or "1"
-            cells += [""] * (min(int(span), 64) - 1 if span.isdigit() else 0)
+            span = number(value(child(cell, "tcPr"), "gridSpan"), least=1, most=64, otherwise=1)
+            cells += [""] * (span - 1)
         return cells, min(first, max(1, self.paragraph)), max(1, self.paragraph)
 
 
@@ -262,8 +273,8 @@ def _style(nodes: dict[str, Element], style_id: str) -> _Style:
         outline = value(node, "pPr", "outlineLvl")
         if level is None and match is not None:
             level = int(match[1]) - 1
-        elif level is None and outline is not None and outline.isdigit():
-            level = int(outline) if int(outline) < 9 else None
+        elif level is None and (told := number(outline, most=9, otherwise=9)) < 9:
+            level = told
         listed = listed or value(node, "pPr", "numPr", "numId") not in (None, "0")
         at = value(node, "basedOn")
     if name in ("title", "subtitle") or name.startswith("toc"):

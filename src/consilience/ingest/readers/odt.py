@@ -11,7 +11,14 @@ from xml.etree.ElementTree import Element
 from consilience.ingest import metadata
 from consilience.ingest.model import Document, Skip
 from consilience.ingest.readers.flow import Flow
-from consilience.ingest.readers.package import Package, RefusedError, child, property_of
+from consilience.ingest.readers.package import (
+    MAX_LIST_DEPTH,
+    Package,
+    RefusedError,
+    child,
+    number,
+    property_of,
+)
 
 _SILENT = frozenset(
     ("tracked-changes", "annotation", "annotation-end", "forms", "sequence-decls", "ruby-text")
@@ -94,8 +101,7 @@ class _Reader:
             if _TITLE.fullmatch(style) and not self.title:
                 self.title = " ".join(text.split())
             elif node.tag == "h":
-                level = node.get("outline-level", "1")
-                self.flow.heading(int(level) if level.isdigit() else 1, text)
+                self.flow.heading(number(node.get("outline-level"), least=1, most=10, otherwise=1), text)
             else:
                 self.flow.add(text, role or "prose", group=group, depth=depth)
         self._end_paragraph()
@@ -129,8 +135,7 @@ class _Reader:
         for each in node:
             tag = each.tag
             if tag == "s":
-                count = each.get("c", "1")
-                parts.append(" " * (min(int(count), _MAX_SPACES) if count.isdigit() else 1))
+                parts.append(" " * number(each.get("c"), most=_MAX_SPACES, otherwise=1))
             elif tag == "tab":
                 parts.append("\t")
             elif tag == "line-break":
@@ -159,10 +164,10 @@ class _Reader:
     def _list(self, node: Element, role: str, group: int, depth: int) -> None:
         self._end_code()
         outer = role == "list"
-        number = group if outer or role == "toc" else self.flow.new_group()
+        inner = group if outer or role == "toc" else self.flow.new_group()
         for item in node:
             if item.tag in ("list-item", "list-header"):
-                self._blocks(item, role or "list", number, depth + 1 if outer else 0)
+                self._blocks(item, role or "list", inner, min(depth + 1, MAX_LIST_DEPTH) if outer else 0)
 
     def _table(self, table: Element) -> None:
         """A table of data, row by row; one that lays out a page (one column, one row) is read as its paragraphs."""

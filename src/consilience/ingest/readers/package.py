@@ -20,6 +20,7 @@ from consilience.ingest.model import Skip
 MAX_PART = 64 << 20
 MAX_TOTAL = 256 << 20
 MAX_DEPTH = 200
+MAX_LIST_DEPTH = 20
 _RELATIONS = (
     "http://schemas.openxmlformats.org/officeDocument/2006/relationships}",
     "http://purl.oclc.org/ooxml/officeDocument/relationships}",
@@ -158,6 +159,13 @@ def value(node: Element | None, *path: str) -> str | None:
     """The `val` of the element at the end of a path; None where there is none."""
     found = child(node, *path)
     return None if found is None else found.get("val")
+
+
+def number(text: str | None, *, least: int = 0, most: int, otherwise: int) -> int:
+    """A whole number that a document gives, within bounds: it decides how much is made."""
+    if text is None or not (text.isascii() and text.isdigit()):
+        return otherwise
+    return max(least, min(int(text[:9]), most))
 
 
 def is_on(node: Element | None, *path: str) -> bool:

@@ -11,7 +11,14 @@ from xml.etree.ElementTree import Element
 from consilience.ingest import metadata
 from consilience.ingest.model import Document, Skip
 from consilience.ingest.readers.flow import Flow
-from consilience.ingest.readers.package import Package, RefusedError, child, property_of
+from consilience.ingest.readers.package import (
+    MAX_LIST_DEPTH,
+    Package,
+    RefusedError,
+    child,
+    number,
+    property_of,
+)
 
 _TITLES = frozenset(("title", "ctrTitle"))
 _FURNITURE = frozenset(("dt", "ftr", "hdr", "sldNum", "sldImg"))
@@ -34,12 +41,12 @@ class _Reader:
         self.title = ""
 
     def document(self) -> Document:
-        for number, path in enumerate(self._slides(), 1):
-            self.flow.at(number)
+        for slide, path in enumerate(self._slides(), 1):
+            self.flow.at(slide)
             try:
                 self._slide(path)
             except RefusedError as refused:
-                self.flow.warnings.append(f"slide {number} left out: {refused.skip.reason}")
+                self.flow.warnings.append(f"slide {slide} left out: {refused.skip.reason}")
         core = self.package.optional_xml("docProps/core.xml")
         declared = property_of(core, "title")
         if declared.casefold() in _NO_TITLES:
@@ -135,8 +142,8 @@ def _paragraphs(shape: Element) -> Iterator[tuple[str, int]]:
     for paragraph in body if body is not None else ():
         if paragraph.tag == "p":
             properties = child(paragraph, "pPr")
-            depth = properties.get("lvl", "0") if properties is not None else "0"
-            yield _line(paragraph), int(depth) if depth.isdigit() else 0
+            depth = properties.get("lvl") if properties is not None else None
+            yield _line(paragraph), number(depth, most=MAX_LIST_DEPTH, otherwise=0)
 
 
 def _plain(cell: Element) -> str:
