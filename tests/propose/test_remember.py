@@ -182,3 +182,19 @@ def test_one_block_for_one_fact(text: str, subject: str, when: str | None) -> No
     fact = Fact(f"x{text}", subject=subject, when=when)
     spaced = Fact(f"\n x{text}\r\n ", subject=f" {subject} ", when=when)
     assert fact_block(fact).id == fact_block(spaced).id
+
+
+def test_what_is_beside_it_is_said(brain: Proposals) -> None:
+    near = take(brain, PUMP.upper())
+    assert not near.known and near.near == (brain.passages()[0],) and near.otherwise == ()
+    again = take(brain, PUMP.upper())
+    assert again.known and again.near == ()
+    long = "The same beginning of a long statement, which goes on well beyond eighty characters: "
+    one, two = take(brain, long + "first."), take(brain, long + "second.")
+    assert two.changed and two.otherwise == (one.block_id,) and two.near == ()
+
+
+def test_a_large_module_is_not_looked_through(brain: Proposals, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("consilience.propose.remember.LOOKED_THROUGH", 1)
+    made = take(brain, PUMP.upper())
+    assert made.changed and made.near == () and "not looked through" in made.notes[0]

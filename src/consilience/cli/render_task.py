@@ -68,6 +68,12 @@ def remembered(made: Remembered, terminal: Terminal) -> Iterator[str]:
     if not made.known:
         yield f"{'from':{LABEL}}{clean(made.source)}"
     yield f"{'cite':{LABEL}}{made.cite}"
+    if made.near:
+        near = ", ".join(map(short, made.near))
+        yield from _hanging(f"{near} says the same, but for case, spacing, marks or other members", terminal)
+    if made.otherwise:
+        against = ", ".join(map(short, made.otherwise))
+        yield from _hanging(f"{against} says otherwise of the same label, subject and kind", terminal)
 
 
 def _listed(candidates: Sequence[Judged], terminal: Terminal) -> Iterator[str]:

@@ -14,6 +14,7 @@ from consilience.index.dates import interval
 from consilience.ingest.decoding import is_visible
 from consilience.ingest.pipeline import label_of
 from consilience.model import cite
+from consilience.propose.held import Held, claim_of
 from consilience.propose.report import Remembered
 from consilience.protocol import (
     Actor,
@@ -49,6 +50,9 @@ MOST = 20_000
 """Characters of one fact."""
 
 MEDIA_TYPE = "text/plain"
+NAMED = 5
+LOOKED_THROUGH = 200_000
+"""Blocks of a module that one fact is held against: some seconds."""
 
 Clock = Callable[[], datetime]
 
@@ -140,6 +144,7 @@ def remember(
     block = fact_block(fact)
     words = _words(fact.text).encode()
     origin = _words(source or "") or None
+    near, otherwise, notes = _beside(store, block)
     with store.write(actor, clock(), waiting=waiting) as writer:
         gone = writer.redactions([block.id])
         for redaction in gone.values():
@@ -172,7 +177,25 @@ def remember(
         else f"superseded by {format_digest(hidden.superseded_by)}"
         if hidden.superseded_by
         else "demoted",
+        near=near,
+        otherwise=otherwise,
+        notes=notes,
     )
+
+
+def _beside(store: Store, block: Block) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Blocks that say nearly the same, and those that say otherwise; a note where there are too many to look."""
+    with store.view() as view:
+        if view.count(block.memory_type) > LOOKED_THROUGH:
+            return (), (), (f"over {LOOKED_THROUGH:,} blocks were not looked through for the same words",)
+        held = Held(view, [block])
+        if block.id in held.members or block.id in held.redacted:
+            return (), (), ()
+        claim, says = claim_of(block)
+        against = held.otherwise(claim, says) if claim is not None else []
+        same = held.same_words(block)
+    named = [tuple(format_digest(each) for each in found[:NAMED]) for found in (same, against)]
+    return named[0], named[1], ()
 
 
 def _words_block(words: bytes) -> Block:

@@ -76,7 +76,10 @@ def remember(
         )
         notes, failed = caught_up(invocation, opened, embed=not no_embed)
     return invocation.emit(
-        lambda: made, lambda terminal: render_task.remembered(made, terminal), warnings=notes, error=failed
+        lambda: made,
+        lambda terminal: render_task.remembered(made, terminal),
+        warnings=(*made.notes, *notes),
+        error=failed,
     )
 
 

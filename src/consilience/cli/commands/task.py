@@ -13,6 +13,7 @@ import click
 from consilience.cli import output
 from consilience.cli.framework import argument, command
 from consilience.cli.invocation import Invocation
+from consilience.cli.terminal import clean
 from consilience.errors import ConsilienceError, NotFoundError, UsageError
 
 if TYPE_CHECKING:
@@ -79,9 +80,7 @@ def define(
     if out is None:
         return _print(invocation, document)
     _write(out, document)
-    said = (
-        f"{made.task_id} written to {out}: {len(made.source):,} source{'s' if len(made.source) != 1 else ''}"
-    )
+    said = f"{made.task_id} written to {clean(out)}: {len(made.source):,} source{'s' if len(made.source) != 1 else ''}"
     more = f", {len(read):,} passage{'s' if len(read) != 1 else ''} to read" if read is not None else ""
     return invocation.emit(lambda: document, lambda terminal: [f"{said}{more}"])
 
