@@ -128,6 +128,7 @@ _WORDS: Final = {
     "facets": "the facets",
     "vectors": "the vectors",
     "statistics": "the statistics",
+    "costs": "what things cost here",
     "made-from": "everything derived: what it was made from was not known any more",
     "tree": "the trees that prove matches",
     "tables": "the SQL tables, which the next query makes",
@@ -204,7 +205,11 @@ def check_derived(path: Path) -> tuple[tuple[Problem, ...], int, tuple[str, ...]
 def _documents(found: _Findings, folder: Path) -> None:
     from consilience.index.checksums import document_problem
 
-    for part, name in (("made-from", "made-from.json"), ("statistics", "statistics.json")):
+    for part, name in (
+        ("made-from", "made-from.json"),
+        ("statistics", "statistics.json"),
+        ("costs", "costs.json"),
+    ):
         path = folder / name
         found.files += path.exists()
         if problem := document_problem(path):
@@ -221,7 +226,7 @@ def _trees(found: _Findings, folder: Path) -> None:
 
 
 def _lexical(found: _Findings, folder: Path) -> None:
-    from consilience.index.checksums import LIST, document_problem, footer_holds, listed_sums, sum_of
+    from consilience.index.checksums import LIST, document_problem, footer_holds, listed_sums, sum_of, uncommitted
     from consilience.index.lexical import LexicalIndex
 
     path = folder / "lexical"
@@ -236,6 +241,8 @@ def _lexical(found: _Findings, folder: Path) -> None:
     with contextlib.suppress(IndexUnusableError):
         listed = listed_sums(path / LIST)
     present = sorted(p for p in engine.iterdir() if p.suffix != ".lock") if engine.is_dir() else []
+    left = uncommitted(engine, present)
+    present = [p for p in present if p not in left]
     found.files += len(present)
     present += [path / "state.json"] if (path / "state.json").exists() else []
     if listed is None:
@@ -442,6 +449,8 @@ def _clear(folder: Path, part: str, files: Sequence[str | None]) -> None:
                 _remove(folder / name)
         elif part == "statistics":
             _remove(folder / "statistics.json")
+        elif part == "costs":
+            _remove(folder / "costs.json")
         elif part == "tree":
             for file in files:
                 if file is not None:

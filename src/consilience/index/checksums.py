@@ -115,6 +115,25 @@ def footer_holds(path: Path) -> bool | None:
     return magic == _FOOTER_MAGIC and end >= 0 and zlib.crc32(data[:end]) == footer.crc
 
 
+class _Segment(msgspec.Struct):
+    segment_id: str
+
+
+class _Meta(msgspec.Struct):
+    segments: list[_Segment]
+
+
+def uncommitted(engine: Path, files: Iterable[Path]) -> set[Path]:
+    """Those of tantivy's files that belong to no committed segment: what a writer that was stopped left, which no
+    reader opens and the next writer removes. Empty where the engine's own list cannot be read."""
+    try:
+        meta = msgspec.json.decode((engine / "meta.json").read_bytes(), type=_Meta)
+    except (OSError, msgspec.MsgspecError):
+        return set()
+    held = {segment.segment_id.replace("-", "") for segment in meta.segments}
+    return {p for p in files if (m := re.match(r"([0-9a-f]{32})\.", p.name)) and m[1] not in held}
+
+
 def document_problem(path: Path) -> str | None:
     """What is wrong with a sealed document; None for nothing, or where there is none."""
     try:

@@ -16,7 +16,7 @@ from consilience.errors import BusyError, IndexUnusableError
 from consilience.index._files import WriterLock, remove_tree, replace_json, storage_error
 from consilience.index.analysis import FILLER, analyzer
 from consilience.index.bm25 import FIELDS
-from consilience.index.checksums import LIST, FileSums, forget, listed_sums, note
+from consilience.index.checksums import LIST, FileSums, forget, listed_sums, note, uncommitted
 from consilience.index.lexical import LexicalIndex
 from consilience.index.lexical_state import (
     FORMAT,
@@ -203,8 +203,10 @@ class LexicalWriter:
         try:
             self._finish()
             if not self._list.exists():
-                engine = [p for p in (self._directory / "engine").iterdir() if p.suffix != ".lock"]
-                note(self._list, [self._directory / "state.json", *engine], self._listed)
+                engine = self._directory / "engine"
+                files = {p for p in engine.iterdir() if p.suffix != ".lock"}
+                files -= uncommitted(engine, files)
+                note(self._list, [self._directory / "state.json", *files], self._listed)
         except OSError as error:
             raise storage_error(self._directory, error) from error
         finally:
