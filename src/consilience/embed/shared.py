@@ -9,13 +9,14 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from consilience.embed.base import Embedder, EmbedderSpec, Role, open_embedder
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from consilience.embed.base import Vectors
 
 QUESTIONS_KEPT = 64
@@ -44,6 +45,8 @@ class Remembering:
         """As `Embedder.embed`; a single question is remembered."""
         if role != "query" or len(texts) != 1:
             return self._inner.embed(texts, role=role)
+        from concurrent.futures import Future
+
         question = texts[0]
         with self._lock:
             known = self._kept.pop(question, None)

@@ -26,7 +26,7 @@ from consilience.errors import ConsilienceError, StorageError
 from consilience.files import discard_abandoned, write_atomically
 from consilience.model import Value
 from consilience.protocol import MemoryType, format_digest, parse_digest, sha256
-from consilience.sql.projection import PROJECTION, create_table, insert, rows_of
+from consilience.sql.names import PROJECTION
 from consilience.store import StoredBlock, View
 from consilience.store.values import SnapshotInfo
 
@@ -239,6 +239,8 @@ def attached(connection: DuckDBPyConnection, folder: Path, state: State, prefix:
 
 def in_memory(connection: DuckDBPyConnection, view: View, module: MemoryType, prefix: str) -> Table:
     """The table in the database in memory, for this one query."""
+    from consilience.sql.projection import create_table, insert, rows_of
+
     name = f"memory.{prefix}m.rows"
     connection.execute(f"CREATE SCHEMA memory.{prefix}m")
     create_table(connection, name, module)
@@ -298,6 +300,8 @@ class _Maker:
         )
 
     def _fill(self, table: str, blocks: Iterator[StoredBlock]) -> tuple[int, int]:
+        from consilience.sql.projection import create_table, insert, rows_of
+
         create_table(self._connection, table, self._module)
         rows = hidden = 0
         for chunk, damaged in rows_of(self._view, self._module, blocks):

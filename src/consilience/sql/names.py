@@ -6,7 +6,10 @@ from typing import Final, NamedTuple
 
 from consilience.protocol import MemoryType
 
-__all__ = ["BLOCKS", "COLUMNS", "DATA", "MODULE_OF", "SHARED", "TABLES", "Column", "columns_of"]
+__all__ = ["BLOCKS", "COLUMNS", "DATA", "MODULE_OF", "PROJECTION", "SHARED", "TABLES", "Column", "columns_of"]
+
+PROJECTION: Final = 1
+"""Raised whenever the same block makes another row, so that older caches are not used."""
 
 DATA: Final = "data"
 """The schema of registered files: `data."file.csv"`."""

@@ -8,10 +8,10 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from consilience.errors import ConsilienceError
 from consilience.model import Failure
-from consilience.plan.reader import Reader
 from consilience.protocol import MemoryType
 from consilience.sql import cache
 from consilience.sql.guard import Guarded
@@ -20,8 +20,11 @@ from consilience.sql.names import BLOCKS
 from consilience.sql.pool import Lease, Wanted
 from consilience.sql.relations import ALL, Members
 from consilience.sql.seal import EngineError, Limits, connect
-from consilience.store import View
-from consilience.store.values import SnapshotInfo
+
+if TYPE_CHECKING:
+    from consilience.plan.reader import Reader
+    from consilience.store import View
+    from consilience.store.values import SnapshotInfo
 
 __all__ = ["CacheError", "Opened", "Opening", "Source"]
 

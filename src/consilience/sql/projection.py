@@ -22,10 +22,7 @@ from consilience.store.values import Hidden
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["PROJECTION", "create_table", "insert", "rows_of"]
-
-PROJECTION: Final = 1
-"""Raised whenever the same block makes another row, so that older caches are not used."""
+__all__ = ["create_table", "insert", "rows_of"]
 
 CHUNK = 4096
 
