@@ -90,8 +90,8 @@ class Committed(Value, frozen=True, kw_only=True):
 
 class Remembered(Value, frozen=True, kw_only=True):
     """A fact taken by hand. `known`: its block was a member before; `changed`: something was written. `source` is
-    where it is said to come from, `hidden` why it is not shown by default. `near` blocks say the same in nearly
-    the same words, `otherwise` ones something else of the same label, subject and kind: told, since a person decides."""
+    where it is said to come from, `hidden` why it is not shown by default. `near` blocks say nearly the same,
+    `otherwise` ones something else of the same label, subject and kind: told, since a person decides."""
 
     brain: str
     memory_type: MemoryType
