@@ -109,6 +109,24 @@ def test_a_table_is_read_row_by_row() -> None:
     assert len(found) == 15
 
 
+def test_a_table_of_two_columns_with_wrapped_cells() -> None:
+    page = Page().lines(72, 740, *TEXT)
+    for n in range(5):
+        y = 660 - 30 * n
+        page.text(72, y, f"--option-{n}").text(
+            220, y, f"What the option number {n} does, told in so many words"
+        ).text(220, y - 12, "that they need a second line.")
+    page.text(72, 480, "Words below the table, which are no part of it, all in one line of the page.")
+    found = told(pdf(page))
+    assert [role for role, _, _ in found] == ["prose", "table", "prose"]
+    first, *_, last = found[1][1].split("\n")
+    assert (
+        first
+        == "--option-0 | What the option number 0 does, told in so many words that they need a second line."
+    )
+    assert last.startswith("--option-4 | ")
+
+
 def test_headers_footers_and_page_numbers_are_dropped() -> None:
     pages = []
     for n in range(1, 9):

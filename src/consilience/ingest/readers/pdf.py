@@ -25,6 +25,9 @@ HEADING_CHARS = 200
 LARGER, COMMON = 1.12, 0.1
 """Headings are in type that much larger than any in which that share of all characters is set."""
 
+_LEAST_PAIRS, _SAME_START = 3, 3.0
+"""So many lines of two parts, the second at the same x, are rows of a table."""
+
 _PASSWORD, _SECURITY = 4, 5
 _CATALOGUE = re.compile(rb"(\d{1,9} \d{1,5}) obj\s*<<[^>]{0,500}?/Type\s*/Catalog\b")
 _TITLES = re.compile(
@@ -156,8 +159,9 @@ class _Reader:
         spacing = _spacing(pages, self.body)
         found: list[_Paragraph] = []
         for number, lines in enumerate(pages, 1):
+            pairs = [line.starts[1] for line in lines if len(line.cells) == 2]
             for line in lines:
-                kind = self._kind(line)
+                kind = self._kind(line, pairs)
                 last = found[-1] if found else None
                 if last is not None and self._belongs(last, line, kind, spacing, last.pages[1] != number):
                     last.take(line, number)
@@ -165,14 +169,14 @@ class _Reader:
                     found.append(_Paragraph(line, number, kind))
         return found
 
-    def _kind(self, line: Line) -> str:
+    def _kind(self, line: Line, pairs: list[float]) -> str:
         if _LEADERS.search(line.text):
             return "toc"
         if line.size >= self.large and len(line.text) <= HEADING_CHARS:
             return "large"
         if line.mono:
             return "code"
-        if len(line.cells) > 2:
+        if len(line.cells) > 2 or (len(line.cells) == 2 and _aligned(line.starts[1], pairs) >= _LEAST_PAIRS):
             return "row"
         if _BULLET.match(line.text):
             return "item"
@@ -191,6 +195,8 @@ class _Reader:
         before = last.lines[-1]
         drop = before.y - line.y
         near = not turned and 0 < drop <= 1.35 * max(spacing, before.size * 1.15)
+        if last.kind == "row" and near and _wraps(last.lines[0], line):
+            return True
         if kind != last.kind and not (last.kind == "item" and kind == "text"):
             return False
         if kind == "code":
@@ -251,7 +257,7 @@ class _Reader:
                 size = round(paragraph.size * 2) / 2 if kind == "large" else 0
                 self.flow.heading(levels[size], text)
             elif kind == "row":
-                self.flow.row(list(paragraph.lines[0].cells), group)
+                self.flow.row(_cells(paragraph.lines), group)
             elif kind == "toc":
                 self.flow.add(_LEADERS.sub(" ", text).strip(), "toc", group=group)
             elif kind == "item":
@@ -277,6 +283,26 @@ class _Reader:
             return f"{text[:-1]}-{after}"
         kept = f"{head}-{tail}"
         return f"{text[:-1]}-{after}" if self.whole[kept] else text[:-1] + after
+
+
+def _aligned(x: float, others: list[float]) -> int:
+    return sum(abs(x - other) <= _SAME_START for other in others)
+
+
+def _wraps(row: Line, line: Line) -> bool:
+    """Whether a line goes on with cells of a row: each part stands below one, and none below the first."""
+    return all(_aligned(start, list(row.starts[1:])) for start in line.starts)
+
+
+def _cells(lines: list[Line]) -> list[str]:
+    """The cells of a row, with what stands below each."""
+    row = lines[0]
+    cells = list(row.cells)
+    for line in lines[1:]:
+        for start, text in zip(line.starts, line.cells or (line.text,), strict=True):
+            at = min(range(len(cells)), key=lambda n: abs(row.starts[n] - start))
+            cells[at] += f" {text}"
+    return [cell.replace("\u00ad ", "").replace("\u00ad", "-") for cell in cells]
 
 
 def _spacing(pages: list[list[Line]], body: float) -> float:

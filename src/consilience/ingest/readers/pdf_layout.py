@@ -29,7 +29,7 @@ _PAGE_NUMBER = re.compile(
 
 class Line(msgspec.Struct, frozen=True):
     """One line of one column, which reaches from `left` to `right`. `cells` are its parts where wide gaps set them
-    apart."""
+    apart, `starts` the x of each (of the line itself, where there are none)."""
 
     text: str
     x0: float
@@ -41,6 +41,7 @@ class Line(msgspec.Struct, frozen=True):
     left: float = 0.0
     right: float = 0.0
     cells: tuple[str, ...] = ()
+    starts: tuple[float, ...] = ()
 
 
 def lines_of(pieces: Sequence[Piece]) -> list[Line]:
@@ -127,10 +128,11 @@ def _column(pieces: Sequence[Piece]) -> list[Line]:
 
 
 def _line(row: list[Piece], left: float, right: float) -> Line:
-    cells = [row[0].text]
+    cells, starts = [row[0].text], [row[0].x0]
     for before, piece in pairwise(row):
         if piece.x0 - before.x1 > 1.5 * max(piece.size, before.size):
             cells.append(piece.text)
+            starts.append(piece.x0)
         else:
             cells[-1] += f" {piece.text}"
     longest = max(row, key=lambda piece: len(piece.text))
@@ -145,6 +147,7 @@ def _line(row: list[Piece], left: float, right: float) -> Line:
         left=left,
         right=right,
         cells=tuple(cells) if len(cells) > 1 else (),
+        starts=tuple(starts),
     )
 
 
