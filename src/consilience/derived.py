@@ -18,6 +18,7 @@ from consilience.embed import Embedder, EmbedderSpec, available, shared_embedder
 from consilience.errors import BusyError, ConsilienceError, IndexUnusableError, StorageError
 from consilience.files import seal_holds, sealed, write_atomically
 from consilience.model import SEARCHED_BY_DEFAULT, Entry, Value
+from consilience.plan import cost
 from consilience.plan import statistics as measured
 from consilience.plan.reader import Reader
 from consilience.progress import NO_PROGRESS, Progress
@@ -128,6 +129,7 @@ class Derived:
                 embedder_note=why,
                 wants_vectors=self._wants_vectors(),
                 statistics=measured.load(self.folder),
+                costs=cost.load(self.folder).model(),
                 notes=tuple(dict.fromkeys([*notes, *self._warned])),
             )
 
@@ -264,7 +266,7 @@ class Derived:
             shutil.rmtree(self.folder / "lexical", ignore_errors=False) if (
                 self.folder / "lexical"
             ).exists() else None
-            for name in ("facets.db", "facets.db-wal", "facets.db-shm", measured.FILE_NAME):
+            for name in ("facets.db", "facets.db-wal", "facets.db-shm", measured.FILE_NAME, cost.FILE_NAME):
                 (self.folder / name).unlink(missing_ok=True)
         except OSError as error:
             raise StorageError(
@@ -341,6 +343,7 @@ class Derived:
     def _measure(self, store: Store, name: str, progress: Progress) -> bool:
         """Measure noise and costs where nothing is measured, or where the brain or its vectors outgrew the figures."""
         from consilience.plan.measure import measure_brain, measured_blocks
+        from consilience.plan.probes import probe
 
         with store.view() as view:
             reader = self.reader(name, view)
@@ -353,10 +356,13 @@ class Derived:
                 and abs(vectors - held.vectors) <= MEASURE_AGAIN * max(1, vectors)
                 and (bool(held.noises) or blocks < SMALL_BRAIN)
             )
-            if current or blocks == 0:
+            known = cost.load(self.folder)
+            if (current and known.ratios) or blocks == 0:
                 return False
-            measured.save(self.folder, measure_brain(reader, progress))
-            return True
+            if not current:
+                measured.save(self.folder, measure_brain(reader, progress))
+            cost.save(self.folder, known.with_samples(probe(self.reader(name, view))))
+            return not current
 
     def _unembedded(self, view: View) -> int:
         from consilience.plan.measure import measured_blocks

@@ -48,6 +48,7 @@ KINDS = {
     "facets": "facets.db",
     "vectors": "vectors/*/codes.*",
     "statistics": "statistics.json",
+    "costs": "costs.json",
     "made-from": "made-from.json",
     "tree": "merkle/semantic-*",
 }

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import msgspec
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from consilience.plan.cost import CostModel
@@ -136,6 +136,9 @@ INDICES = {
 """What a brain lacks without each of its indices."""
 
 
+@example(
+    situation(blocks=1, indexed=1, embedded=1, postings=1.0, eligible=1.0), "E0308", "facets", CostModel()
+)
 @given(situations, questions, st.sampled_from(sorted(INDICES)), cost_models)
 def test_an_index_more_never_makes_the_choice_worse(
     s: Situation, text: str, index: str, costs: CostModel

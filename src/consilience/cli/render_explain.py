@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from consilience.cli.render_search import short
 from consilience.cli.terminal import Terminal, clean, columns, fit, pad, table, wrap
-from consilience.model import CompoundExplanation, Explanation, FloorReport, PlanReport
+from consilience.model import CompoundExplanation, Explanation, FloorReport, GeneratorReport, PlanReport
 
 LEAST_COLUMN = 14
 
@@ -82,7 +82,8 @@ def floor_text(floor: FloorReport) -> str:
 def _plans(told: Explanation, terminal: Terminal) -> Iterator[str]:
     """Plans, the chosen one first and marked, its generators below it; then those rejected, with the
     reason."""
-    rows = [["", "plan", "est. µs", *(["measured µs"] if told.analyzed else []), "recall", "why"]]
+    measured = ["measured µs", "error"] if told.analyzed else []
+    rows = [["", "plan", "est. µs", *measured, "recall", "why"]]
     chosen_rows: list[int] = []
     for plan in sorted(told.plans, key=lambda each: not each.chosen):
         if plan.chosen:
@@ -90,14 +91,14 @@ def _plans(told: Explanation, terminal: Terminal) -> Iterator[str]:
         rows.append(_plan_row(plan, told.analyzed))
         if plan.chosen:
             rows.extend(_generator_rows(plan, told.analyzed))
-    numbers = (2, 3, 4) if told.analyzed else (2, 3)
+    numbers = (2, 3, 4, 5) if told.analyzed else (2, 3)
     for at, lines in enumerate(table(rows, terminal.width, right=numbers, prose=True)):
         style = ("dim",) if at == 0 else ("bold",) if at in chosen_rows else ()
         yield from (terminal.style(line, *style) if style else line for line in lines)
 
 
 def _plan_row(plan: PlanReport, analyzed: bool) -> list[str]:
-    actual = [_number(plan.actual_us)] if analyzed else []
+    actual = [_number(plan.actual_us), _error(plan)] if analyzed else []
     recall = f"{plan.estimated_recall:.2f}"
     mark = "*" if plan.chosen else ""
     return [mark, clean(plan.name), _number(plan.estimated_us), *actual, recall, clean(plan.reason)]
@@ -105,7 +106,7 @@ def _plan_row(plan: PlanReport, analyzed: bool) -> list[str]:
 
 def _generator_rows(plan: PlanReport, analyzed: bool) -> Iterator[list[str]]:
     for part in plan.generators:
-        actual = [_number(part.actual_us)] if analyzed else []
+        actual = [_number(part.actual_us), _error(part)] if analyzed else []
         rows = f"{part.estimated_rows:,.0f} rows"
         if part.actual_rows is not None:
             rows += f", {part.actual_rows:,} measured"
@@ -120,6 +121,13 @@ def _indices(told: Explanation, terminal: Terminal) -> Iterator[str]:
         rows.append([clean(index.name), covers, "yes" if index.consulted else "no", clean(index.detail)])
     for at, lines in enumerate(table(rows, terminal.width, prose=True)):
         yield from (terminal.style(line, "dim") if at == 0 else line for line in lines)
+
+
+def _error(told: PlanReport | GeneratorReport) -> str:
+    """How many times as long as estimated it took."""
+    if told.actual_us is None or told.estimated_us <= 0.0:
+        return "-"
+    return f"x{told.actual_us / told.estimated_us:,.2f}"
 
 
 def _number(value: float | None) -> str:
@@ -152,6 +160,7 @@ def _figures(told: Explanation) -> dict[str, str]:
     figures["est. µs"] = _number(plan.estimated_us if plan else None)
     if told.analyzed:
         figures["measured µs"] = _number(plan.actual_us if plan else None)
+        figures["error"] = _error(plan) if plan else "-"
     figures["recall"] = f"{plan.estimated_recall:.2f}" if plan else "-"
     figures["rejected"] = str(sum(not each.chosen for each in told.plans))
     figures["consulted"] = ", ".join(clean(i.name) for i in told.indices if i.consulted) or "none"

@@ -1,10 +1,10 @@
-"""Measuring a brain after it was indexed: its noise, and what its generators cost on this machine."""
+"""Measuring a brain after it was indexed: its noise, its modules, what its approximate scan misses."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from statistics import fmean, median
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -12,7 +12,6 @@ import msgspec
 from consilience.model import SEARCHED_BY_DEFAULT, Query
 from consilience.plan import candidates, features, planner
 from consilience.plan.answer import begin
-from consilience.plan.cost import CostModel
 from consilience.plan.entries import entries_of
 from consilience.plan.floor import Features, measure
 from consilience.plan.questions import held_languages, noise_questions
@@ -36,8 +35,6 @@ PROBE_DEPTH = 30
 LENGTH_SAMPLE = 200
 RECALL_SAMPLE = 32
 
-LEAST_SCALE, MOST_SCALE = 0.1, 20.0
-
 
 def measured_blocks(view: View) -> int:
     """Members, with bytes, of the modules that a question reaches by default: what statistics are about."""
@@ -55,14 +52,13 @@ def measure_brain(reader: Reader, progress: Progress = NO_PROGRESS) -> Statistic
     progress.start("measuring the noise floor", sum(len(questions) for _, questions in asked), "questions")
     tag = reader.vectors.tag if semantic and reader.vectors is not None else None
     noises: list[Noise] = []
-    ratios: dict[str, list[float]] = {"lexical": [], "vectors": []}
     vectors = {language: _vectors(fresh, questions) for language, questions in asked}
     centre = _centre([v for each in vectors.values() for v in each if v is not None])
     held = held_languages(reader.lexical.statistics.languages)
     for language, questions in asked:
         samples = []
         for text, vector in zip(questions, vectors[language], strict=True):
-            samples.append(_probe(fresh, text, vector, centre, ratios))
+            samples.append(_probe(fresh, text, vector, centre))
             progress.advance()
         noise = measure(samples, tag=tag, language=language, held=language in held)
         noises.extend([noise] if noise is not None else [])
@@ -75,7 +71,6 @@ def measure_brain(reader: Reader, progress: Progress = NO_PROGRESS) -> Statistic
         vectors=reader.vectors.count if reader.vectors is not None else 0,
         noises=tuple(noises),
         centre=tuple(round(float(x), 6) for x in centre.mean) if centre is not None else (),
-        costs=CostModel(lexical_scale=_scale(ratios["lexical"]), vector_scale=_scale(ratios["vectors"])),
     )
 
 
@@ -166,9 +161,8 @@ def _probe(
     text: str,
     vector: Vector | None,
     centre: _Centre | None,
-    ratios: dict[str, list[float]],
 ) -> list[Features]:
-    """What one question found; adds to `ratios` of actual to estimated."""
+    """What one question found."""
     work, chosen = begin(reader, Query(text=text, limit=1))
     work.question_vector = vector
     if centre is not None and vector is not None:
@@ -182,15 +176,9 @@ def _probe(
             continue
         shallow = msgspec.structs.replace(step, k=PROBE_DEPTH)
         ran = candidates.run(work, planner.Plan(steps=(shallow,), us=step.us, recall=1.0), 1)[0]
-        estimated = step.us - (reader.costs.embed_query if name == "vectors" else 0.0)
-        ratios[name].append(ran.us / max(1.0, estimated))
         ns.update(h.n for h in ran.hits.hits)
     coverage, similarity = features.coverage(work, sorted(ns)), features.similarities(work, sorted(ns))
     return [Features(n=n, coverage=coverage.get(n, 0.0), similarity=similarity.get(n)) for n in sorted(ns)]
-
-
-def _scale(ratios: list[float]) -> float:
-    return round(min(MOST_SCALE, max(LEAST_SCALE, median(ratios))), 3) if ratios else 1.0
 
 
 def _without_statistics(reader: Reader) -> Reader:

@@ -266,7 +266,7 @@ def _vectors(asked: Asked, s: Situation, costs: CostModel, access: Access) -> tu
         return None
     scanned = min(s.eligible or 0.0, float(s.embedded)) if access is Access.PUSHED else float(s.embedded)
     k, rows = _reach(s, access)
-    us = costs.embed_query + costs.vectors(scanned)
+    us = costs.embed() + costs.vectors(scanned)
     covered = min(1.0, s.embedded / max(1, s.blocks))
     recall = VECTOR_RECALL[asked.intent] * covered * _overfetch(s, access, k)
     return Step(
@@ -279,7 +279,7 @@ def _two_stage(asked: Asked, s: Situation, costs: CostModel, access: Access) -> 
     exact = _vectors(asked, s, costs, access)
     if exact is None or s.two_stage is None or s.two_stage < RECALL_FLOOR[asked.intent] or not s.coded:
         return None
-    from consilience.index.coarse import COARSE_SHARE, shortlist_size
+    from consilience.index.coarse import COARSE_SHARE
 
     step, recall = exact
     share = 1.0
@@ -287,18 +287,36 @@ def _two_stage(asked: Asked, s: Situation, costs: CostModel, access: Access) -> 
         share = min(1.0, (s.eligible or 0.0) / max(1, s.embedded))
         if share * COARSE_SHARE <= 1.0:
             return None
-    again = shortlist_size(int(s.coded * share), step.k) + (s.embedded - s.coded) * share
-    us = costs.embed_query + costs.two_stage(s.coded, again) + _listing(s, costs, access)
+    again = looked_at_again(s.coded * share, s.embedded * share, step.k)
+    us = costs.embed() + costs.two_stage(s.coded, again) + _listing(s, costs, access)
     return msgspec.structs.replace(step, us=us, two_stage=True), recall * s.two_stage
 
 
+def looked_at_again(coded: float, rows: float, k: int) -> float:
+    """Of so many rows, `coded` of them with 1-bit codes, how many the two-stage scan looks at exactly."""
+    from consilience.index.coarse import shortlist_size
+
+    return min(coded, shortlist_size(int(coded), k)) + rows - coded
+
+
+def finished(steps: int, depth: int, blocks: int) -> float:
+    """How many candidates so many generators are taken to leave to be judged."""
+    return float(min(steps * depth, blocks))
+
+
 def _scan(asked: Asked, s: Situation, costs: CostModel, access: Access) -> tuple[Step, float] | None:
-    if access.filters_late and s.has_facets:
+    if access is Access.AFTER:
         return None
-    rows = s.eligible if s.eligible is not None and s.has_facets else float(s.blocks)
-    us = costs.scan(rows) + (_listing(s, costs, access) if s.has_facets else 0.0)
-    access = Access.ALL if s.eligible is None else Access.ROWS
-    step = Step(generator="scan", access=access, k=s.depth, us=us, rows=min(rows, float(s.depth)))
+    listed = access is Access.PUSHED
+    rows = s.eligible or 0.0 if listed else float(s.blocks)
+    us = costs.scan(rows) + (_listing(s, costs, access) if listed else 0.0)
+    step = Step(
+        generator="scan",
+        access=Access.ROWS if listed else access,
+        k=s.depth,
+        us=us,
+        rows=min(rows, float(s.depth)),
+    )
     return step, LEXICAL_RECALL[asked.intent] * (s.known_share if s.has_lexical else 1.0)
 
 
@@ -323,12 +341,13 @@ def _listing(s: Situation, costs: CostModel, access: Access) -> float:
     if s.eligible is None or access is Access.ALL:
         return 0.0
     if access is Access.CHECKED:
-        return costs.scan(float(_reach(s, access)[0]))
+        found = float(_reach(s, access)[0])
+        return costs.read(found) if s.has_facets else costs.scan(found)
     return costs.facets(s.eligible)
 
 
 def _plan(steps: list[Step], recall: float, s: Situation, costs: CostModel) -> Plan:
-    us = sum(step.us for step in steps) + costs.finish(min(len(steps) * s.depth, s.blocks))
+    us = sum(step.us for step in steps) + costs.finish(finished(len(steps), s.depth, s.blocks))
     return Plan(steps=tuple(steps), us=us * (STALE_PENALTY if s.stale else 1.0), recall=min(1.0, recall))
 
 

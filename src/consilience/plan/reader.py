@@ -35,8 +35,5 @@ class Reader:
     embedder_note: str = ""
     wants_vectors: bool = False
     statistics: Statistics | None = None
+    costs: CostModel = field(default=CostModel())
     notes: tuple[str, ...] = field(default=())
-
-    @property
-    def costs(self) -> CostModel:
-        return self.statistics.costs if self.statistics is not None else CostModel()

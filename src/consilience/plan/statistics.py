@@ -1,4 +1,4 @@
-"""What a brain has measured of itself: counts to plan by, the noise floor, cost factors. One file in derived/."""
+"""What a brain has measured of itself: counts to plan by, the noise floor. One file in derived/."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import msgspec
 from consilience.files import seal_holds, sealed, write_atomically
 from consilience.index.facet_profile import FacetProfile
 from consilience.model import SEARCHED_BY_DEFAULT, Value
-from consilience.plan.cost import CostModel
 from consilience.protocol import MemoryType
 
 STATISTICS_VERSION = 4
@@ -91,7 +90,6 @@ class Statistics(Value, frozen=True, kw_only=True):
     centre: tuple[float, ...] = ()
     modules: tuple[ModuleStatistics, ...] = ()
     two_stage: TwoStage | None = None
-    costs: CostModel = CostModel()
 
     def noise_for(self, language: str) -> Noise | None:
         """The noise of questions in this language; for any other that of the brain's own, which stands first."""
