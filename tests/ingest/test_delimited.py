@@ -167,7 +167,7 @@ def test_a_streamed_table_goes_in_as_a_held_one_does(tmp_path: Path, monkeypatch
     path = kept.docs / "t.csv"
     path.write_text("id,v\n" + "".join(f"{n},word number {n % 7}\n" for n in range(60)) + "3,word number 3\n")
     monkeypatch.setattr(records, "STREAM_FROM", 10)
-    monkeypatch.setattr("consilience.ingest.pipeline.BATCH_PASSAGES", 16)
+    monkeypatch.setattr("consilience.ingest.prepared.BATCH_PASSAGES", 16)
     report = kept.ingest()
     assert (report.taken, report.passages) == (1, 60)
     assert len(kept.texts()) == 60

@@ -9,9 +9,10 @@ Order, origins, links and ignore rules are decided in docs/decisions/0044.
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,6 +49,20 @@ class Found(msgspec.Struct, frozen=True):
             return path.read_bytes() if path.stat().st_size <= MAX_BYTES else None
         except OSError:
             return None
+
+
+class Inside(Found, frozen=True):
+    """A file of an archive, its bytes in memory; its origin is `archive.zip!/inner`."""
+
+    data: bytes
+    inner: str
+    lookup: Callable[[str], bytes | None]
+
+    def read(self) -> bytes:
+        return self.data
+
+    def beside(self, relative: str) -> bytes | None:
+        return self.lookup(posixpath.normpath(posixpath.join(posixpath.dirname(self.inner), relative)))
 
 
 class Skipped(msgspec.Struct, frozen=True):

@@ -8,25 +8,31 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
-from msgspec import UNSET
-
 from consilience.errors import ConsilienceError
-from consilience.ingest.discover import Found, Skipped, origin_of
-from consilience.ingest.model import Document, Event, Passage, Skip
-from consilience.ingest.passages import each_passage, split
+from consilience.ingest import archives
+from consilience.ingest.discover import Found, Inside, Skipped, origin_of
+from consilience.ingest.model import Document, Passage, Skip
+from consilience.ingest.passages import split
+from consilience.ingest.prepared import (
+    BATCH_PASSAGES,
+    Prepared,
+    distinct,
+    file_block,
+    passage_block,
+)
+from consilience.ingest.prepared import label_of as label_of
 from consilience.ingest.readers import media_type_of, read, reader_id
+from consilience.ingest.readers.formats import ARCHIVES
 from consilience.ingest.replace import Fresh, Gone, replacements
 from consilience.ingest.report import IngestReport, Passed
 from consilience.progress import NO_PROGRESS, Progress
 from consilience.protocol import (
     Actor,
     Block,
-    Canonical,
     Demotion,
     Derivation,
     Digest,
     Episodic,
-    Kind,
     Normalization,
     Producer,
     ProducerKind,
@@ -35,7 +41,6 @@ from consilience.protocol import (
     Registration,
     Semantic,
     Supersession,
-    build,
     decode,
     derivation_block,
     format_digest,
@@ -45,50 +50,9 @@ from consilience.protocol import (
 from consilience.store import Registered, Store, StoredBlock, View, Writer
 from consilience.store.redaction import RedactionReads
 
-BATCH_PASSAGES = 4_000
 BATCH_BYTES = 16 << 20
-LABEL_CHARS = 80
-PASSAGE_KIND = Kind.FACT
-"""The one kind of every passage: identity must not depend on what a reader guessed about it."""
 
 Clock = Callable[[], datetime]
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A file read and split, ready to be committed."""
-
-    found: Found
-    data: bytes
-    digest: Digest
-    media_type: str
-    document: Document
-    passages: tuple[Passage, ...]
-    """Empty where the document has its blocks by `rows`."""
-
-    blocks: tuple[Block, ...]
-
-    def parts(self) -> Iterator[tuple[Sequence[Passage], Sequence[Block]]]:
-        """The passages and their blocks, each once, a bounded number at a time."""
-        if self.document.rows is None:
-            yield self.passages, self.blocks
-            return
-        seen: set[Digest] = set()
-        part: dict[Digest, tuple[Passage, Block]] = {}
-        for passage in each_passage(self.document):
-            block = _passage_block(passage)
-            if block.id not in seen:
-                seen.add(block.id)
-                part[block.id] = passage, block
-            if len(part) == BATCH_PASSAGES:
-                yield [p for p, _ in part.values()], [b for _, b in part.values()]
-                part = {}
-        if part:
-            yield [p for p, _ in part.values()], [b for _, b in part.values()]
-
-    @property
-    def pipeline(self) -> tuple[str, str]:
-        return f"consilience/{self.document.reader}", self.document.version
 
 
 @dataclass(slots=True)
@@ -202,49 +166,83 @@ class Ingest:
         batch: list[Prepared] = []
         passages = size = 0
         for item in found:
-            prepared = self._prepare(item)
+            for prepared in self._each(item, seen):
+                batch.append(prepared)
+                passages += len(prepared.passages)
+                size += len(prepared.data)
+                if passages >= BATCH_PASSAGES or size >= BATCH_BYTES:
+                    yield batch
+                    batch, passages, size = [], 0, 0
             self._progress.advance(item.size)
-            if prepared is None:
-                continue
-            seen.add(item.origin)
-            batch.append(prepared)
-            passages += len(prepared.passages)
-            size += len(prepared.data)
-            if passages >= BATCH_PASSAGES or size >= BATCH_BYTES:
-                yield batch
-                batch, passages, size = [], 0, 0
         if batch:
             yield batch
 
-    def _prepare(self, item: Found) -> Prepared | None:
-        """Read and split one file, or record why not. Unchanged files stop here, before any parsing."""
+    def _each(self, item: Found, seen: set[str]) -> Iterator[Prepared]:
+        """The file, ready to be committed; of an archive its files first, so that it is taken when they are."""
+        opened = self._open(item)
+        seen.add(item.origin)
+        if opened is None:
+            return
+        whole = True
+        if opened[1] in ARCHIVES:
+            for each in archives.members(*opened, Path(item.path).name):
+                origin = f"{item.origin}!/{each.path}" if each.path else item.origin
+                seen.add(origin)
+                if isinstance(each, archives.Left):
+                    tally = self._tally.failed if each.failed else self._tally.skipped
+                    tally.append(Passed(path=origin, reason=each.reason))
+                    whole = whole and bool(each.path)
+                    continue
+                path = item.path / each.path
+                member = Inside(path, origin, len(each.data), each.data, each.path, each.lookup)
+                if (inner := self._prepare(member)) is not None:
+                    yield inner
+        if whole and (prepared := self._prepare(item, opened)) is not None:
+            yield prepared
+
+    def _open(self, item: Found) -> tuple[bytes, str] | None:
+        """The bytes of a file and its media type, or record why not."""
         try:
             data = item.read()
         except OSError as error:
             self._tally.failed.append(Passed(path=item.origin, reason=error.strerror or str(error)))
             return None
         self._tally.bytes_read += len(data)
-        digest = sha256(data)
         media_type = media_type_of(Path(item.path).name, data)
         if isinstance(media_type, Skip):
             self._tally.skipped.append(Passed(path=item.origin, reason=media_type.reason))
             return None
+        return data, media_type
+
+    def _prepare(self, item: Found, opened: tuple[bytes, str] | None = None) -> Prepared | None:
+        """Read and split one file, or record why not. Unchanged files stop here, before any parsing."""
+        opened = opened or self._open(item)
+        if opened is None:
+            return None
+        data, media_type = opened
+        digest = sha256(data)
         try:
             if self._is_current(item.origin, digest, media_type):
                 self._tally.unchanged += 1
                 return None
-            document = read(data, "/".join(item.path.parts[-2:]), item.beside)
+            document = self._document(item, data, media_type)
             if isinstance(document, Skip):
                 tally = self._tally.failed if document.failed else self._tally.skipped
                 tally.append(Passed(path=item.origin, reason=document.reason))
                 return None
-            passages = _distinct(split(document)) if document.rows is None else ()
-            blocks = tuple(map(_passage_block, passages))
+            passages = distinct(split(document)) if document.rows is None else ()
+            blocks = tuple(map(passage_block, passages))
         except ConsilienceError as error:
             self._tally.failed.append(Passed(path=item.origin, reason=error.message))
             return None
         self._tally.warnings.extend(Passed(path=item.origin, reason=w) for w in document.warnings)
         return Prepared(item, data, digest, media_type, document, passages, blocks)
+
+    def _document(self, item: Found, data: bytes, media_type: str) -> Document | Skip:
+        if media_type in ARCHIVES:
+            reader, version = reader_id(media_type)
+            return Document(title=item.path.name, reader=reader, version=version)
+        return read(data, "/".join(item.path.parts[-2:]), item.beside)
 
     def _is_current(self, origin: str, digest: Digest, media_type: str) -> bool:
         with self._store.view() as view:
@@ -294,7 +292,7 @@ class Ingest:
 
     def _register(self, writer: Writer, prepared: Prepared) -> tuple[int, Digest]:
         writer.put_content(prepared.data, prepared.media_type)
-        block = _file_block(prepared)
+        block = file_block(prepared)
         n, _ = writer.add(block)
         pipeline, version = prepared.pipeline
         block_id = format_digest(block.id)
@@ -430,7 +428,7 @@ class Ingest:
 
 def _refused(reads: RedactionReads, prepared: Prepared) -> str | None:
     """Why a file is not taken: it is, or holds, what was redacted and not readmitted since."""
-    file = _file_block(prepared)
+    file = file_block(prepared)
     originals = [file.id, *reads.redacted_content(prepared.digest)]
     found = reads.redactions(originals)
     for _, blocks in prepared.parts():
@@ -445,25 +443,6 @@ def _refused(reads: RedactionReads, prepared: Prepared) -> str | None:
     return f"{said}{more}; `csl retain readmit {named}` lets it in again"
 
 
-def _file_block(prepared: Prepared) -> Block:
-    blob = format_digest(prepared.digest)
-    return build(Canonical(blob=blob, media_type=prepared.media_type, size=len(prepared.data)))
-
-
-def _passage_block(passage: Passage) -> Block:
-    if (event := passage.event) is not None:
-        return build(
-            Episodic(
-                summary=passage.text,
-                occurred_at=event.when,
-                context=event.context or UNSET,
-                participants=event.participants or UNSET,
-                tags=event.tags or UNSET,
-            )
-        )
-    return build(Semantic(kind=PASSAGE_KIND, label=label_of(passage.text), statement=passage.text))
-
-
 def is_from_reader(reads: RedactionReads, n: int) -> bool:
     """Whether ingest made a block. What was derived from a file otherwise (a proposal) is not replaced with it."""
     records = (_record(block) for block in reads.derivations_of(n))
@@ -474,24 +453,6 @@ def is_from_reader(reads: RedactionReads, n: int) -> bool:
 def is_file(reads: RedactionReads, registered: Registered) -> bool:
     """Whether what an origin holds was read from a file: a reader says so (docs/decisions/0212)."""
     return _last_reading(reads, registered) is not None
-
-
-def label_of(text: str) -> str:
-    """A block's label from its own text alone: its first line, cut at a word to at most 80 characters."""
-    line = " ".join(text.split("\n", 1)[0].split()) or " ".join(text.split())
-    if len(line) <= LABEL_CHARS:
-        return line or text[:LABEL_CHARS]
-    cut = line[: LABEL_CHARS - 1]
-    space = cut.rfind(" ")
-    return (cut[:space] if space > LABEL_CHARS // 2 else cut).rstrip() + "…"
-
-
-def _distinct(passages: Sequence[Passage]) -> tuple[Passage, ...]:
-    """One passage per text: a document that repeats itself derives the block once, from where it says it first."""
-    first: dict[tuple[str, Event | None], Passage] = {}
-    for passage in passages:
-        first.setdefault((passage.text, passage.event), passage)
-    return tuple(first.values())
 
 
 def _read_by(view: View, registered: Registered, media_type: str) -> bool:
@@ -532,4 +493,5 @@ def coverage_of(
         return None
     origins = tuple(origin_of(Path(p), root) for p in paths)
     folders = tuple("" if o in (".", "") else o.rstrip("/") + "/" for o in origins)
+    folders += tuple(f"{o}!/" for o in origins)  # the files of an archive
     return lambda origin: origin in origins or any(origin.startswith(f) for f in folders)

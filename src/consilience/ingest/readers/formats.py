@@ -23,6 +23,14 @@ EML = "message/rfc822"
 MBOX = "application/mbox"
 SLACK = "application/x-slack-export+json"
 WHATSAPP = "text/x-whatsapp-export"
+ZIP = "application/zip"
+GZIP = "application/gzip"
+BZIP2 = "application/x-bzip2"
+XZ = "application/x-xz"
+TAR = "application/x-tar"
+ARCHIVES = frozenset((ZIP, GZIP, BZIP2, XZ, TAR))
+"""What has files instead of text: each is taken by itself (docs/decisions/0205-archives.md)."""
+
 PYTHON = "text/x-python"
 SOURCE = "text/x-source"
 CSV = "text/csv"
@@ -151,6 +159,13 @@ FORMATS = (
         contained=True,
     ),
     Format(title="other source code", reader="source_code", media_types=(SOURCE,), suffixes=CODE_SUFFIXES),
+    Format(title="zip archive", reader="archive", media_types=(ZIP,), suffixes=(".zip",), binary=True),
+    Format(title="tar archive", reader="archive", media_types=(TAR,), suffixes=(".tar",), binary=True),
+    Format(title="gzip", reader="archive", media_types=(GZIP,), suffixes=(".gz", ".tgz"), binary=True),
+    Format(
+        title="bzip2", reader="archive", media_types=(BZIP2,), suffixes=(".bz2", ".tbz2", ".tbz"), binary=True
+    ),
+    Format(title="xz", reader="archive", media_types=(XZ,), suffixes=(".xz", ".txz"), binary=True),
 )
 
 FORMAT_OF = {media_type: format for format in FORMATS for media_type in format.media_types}

@@ -8,9 +8,11 @@ from consilience.ingest.model import Skip
 from consilience.ingest.readers.chat_kinds import chat_type
 from consilience.ingest.readers.formats import (
     BY_SUFFIX,
+    BZIP2,
     DOCX,
     EPUB,
     FORMAT_OF,
+    GZIP,
     HTML,
     JSON,
     MARKDOWN,
@@ -20,16 +22,16 @@ from consilience.ingest.readers.formats import (
     PPTX,
     READERS,
     RST,
+    TAR,
     XHTML,
+    XZ,
+    ZIP,
 )
 from consilience.ingest.readers.zip_names import first_member, names_in
 
 __all__ = ["BARE_NAMES", "BY_SUFFIX", "HTML", "MARKDOWN", "PLAIN", "READERS", "RST", "XHTML", "media_type_of"]
 
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
-ZIP = "application/zip"
-GZIP = "application/gzip"
-TAR = "application/x-tar"
 OLE = "application/x-ole-storage"
 
 WHAT = {
@@ -41,6 +43,8 @@ WHAT = {
     EPUB: "EPUB",
     ZIP: "a zip archive",
     GZIP: "gzip data",
+    BZIP2: "bzip2 data",
+    XZ: "xz data",
     TAR: "a tar archive",
     OLE: "an old or an encrypted Office document",
 }
@@ -75,6 +79,8 @@ _HTML_START = re.compile(
 _HEADS = (
     (b"%PDF-", PDF),
     (b"\x1f\x8b\x08", GZIP),
+    (b"\xfd7zXZ\x00", XZ),
+    *((b"BZh%d1AY&SY" % level, BZIP2) for level in range(1, 10)),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", OLE),
 )
 _PARTS = ((b"word/document.xml", DOCX), (b"ppt/presentation.xml", PPTX), (b"xl/workbook.xml", XLSX))
@@ -106,7 +112,7 @@ def media_type_of(name: str, data: bytes = b"") -> str | Skip:
 
 
 _IN_ZIP = frozenset((DOCX, PPTX, XLSX, ODT, EPUB))
-_HAVE_HEADS = _IN_ZIP | {PDF, ZIP, GZIP}
+_HAVE_HEADS = _IN_ZIP | {PDF, ZIP, GZIP, BZIP2, XZ}
 
 
 def _by_name(base: str) -> str | Skip:
