@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from statistics import median
 
 import msgspec
 
@@ -111,8 +110,14 @@ class Costs(Value, frozen=True, kw_only=True):
         for part in PARTS:
             ratios = self.ratios.get(part, ())[-MOST_SAMPLES:]
             if len(ratios) >= LEAST_SAMPLES:
-                scales[f"{part}_scale"] = round(min(MOST_SCALE, max(LEAST_SCALE, median(ratios))), 3)
+                scales[f"{part}_scale"] = round(min(MOST_SCALE, max(LEAST_SCALE, _median(ratios))), 3)
         return CostModel(**scales)
+
+
+def _median(values: Sequence[float]) -> float:
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
 
 
 def load(derived: Path) -> Costs:
