@@ -127,6 +127,29 @@ def test_a_table_of_two_columns_with_wrapped_cells() -> None:
     assert last.startswith("--option-4 | ")
 
 
+def widths(*words: str) -> list[float]:
+    import pypdfium2
+
+    from consilience.ingest.readers.pdf_words import pieces_of
+
+    page = Page()
+    for n, word in enumerate(words):
+        page.text(72, 700 - 20 * n, word)
+    return [piece.width for piece in pieces_of(pypdfium2.PdfDocument(pdf(page))[0])]
+
+
+def test_words_stretched_to_both_margins_are_no_row_of_a_table() -> None:
+    words = ("come", "much", "nearer", "every", "day")
+    full, *wide = widths(TEXT[0], *words)
+    gap = (full - sum(wide)) / (len(words) - 1)
+    page = Page().text(72, 700, TEXT[0]).text(72, 676, "of it.")
+    x = 72.0
+    for word, width in zip(words, wide, strict=True):
+        page.text(round(x, 2), 688, word)
+        x += width + gap
+    assert texts(pdf(page)) == [f"{TEXT[0]} come much nearer every day of it."]
+
+
 def test_headers_footers_and_page_numbers_are_dropped() -> None:
     pages = []
     for n in range(1, 9):

@@ -128,9 +128,10 @@ def _column(pieces: Sequence[Piece]) -> list[Line]:
 
 
 def _line(row: list[Piece], left: float, right: float) -> Line:
+    stretched = _is_stretched(row, left, right)
     cells, starts = [row[0].text], [row[0].x0]
     for before, piece in pairwise(row):
-        if piece.x0 - before.x1 > 1.5 * max(piece.size, before.size):
+        if piece.x0 - before.x1 > 1.5 * max(piece.size, before.size) and not stretched:
             cells.append(piece.text)
             starts.append(piece.x0)
         else:
@@ -148,6 +149,19 @@ def _line(row: list[Piece], left: float, right: float) -> Line:
         right=right,
         cells=tuple(cells) if len(cells) > 1 else (),
         starts=tuple(starts),
+    )
+
+
+def _is_stretched(row: list[Piece], left: float, right: float) -> bool:
+    """Whether the gaps of a line are those of few words set to both margins: of one width, from edge to edge."""
+    gaps = [piece.x0 - before.x1 for before, piece in pairwise(row)]
+    return (
+        len(gaps) > 1
+        and max(gaps) - min(gaps) < 0.5
+        and max(gaps) < 5 * row[0].size
+        and row[0].x0 - left < 2
+        and right - row[-1].x1 < 2
+        and all(any(char.isalpha() for char in piece.text) for piece in row)
     )
 
 
