@@ -43,7 +43,7 @@ Check:
   verify    Recompute everything a brain claims
 
 Measure:
-  bench     Measure retrieval quality on judged collections
+  bench     Measure how well and how fast brains answer
 
 Options:
   --version   Print the version.
@@ -406,7 +406,7 @@ Global options:
 
 Examples:
   csl task validate task.json candidates.json
-  agent < task.json | csl task validate task.json
+  csl task validate task.json --json
 """,
     "task commit": """\
 Usage: csl task commit [OPTIONS] TASK [CANDIDATES]
@@ -1443,10 +1443,12 @@ Examples:
     "bench": """\
 Usage: csl bench [OPTIONS] COMMAND [ARGS]...
 
-  How well brains answer, measured with questions whose answers are known.
+  How well brains answer questions whose answers are known, and how fast on
+  this machine.
 
 Commands:
   quality  Measure retrieval quality on judged collections
+  speed    Time brains of several sizes against raw engines
 
 Options:
   -h, --help  Show this message and exit.
@@ -1497,6 +1499,32 @@ Examples:
   csl bench quality beir --questions 50 --runs runs
   csl bench quality beir/scifact --json > before.json
   csl bench quality beir/scifact --against before.json
+""",
+    "bench speed": """\
+Usage: csl bench speed [OPTIONS]
+
+  Time what brains do, beside the same work by SQLite or tantivy alone, and
+  how it grows with their size.
+
+  Makes brains of generated text in a temporary folder, searched by words
+  alone.
+
+Options:
+  --sizes N[,N...]  Passages of each brain.  [default: 1000,10000]
+  --repeat N        Runs of each operation.  [default: 7; x>=1]
+  -h, --help        Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Examples:
+  csl bench speed
+  csl bench speed --sizes 1000,10000,100000 --repeat 15
 """,
     "--version": """\
 csl 0.1.0

@@ -38,7 +38,7 @@ from consilience.protocol import (
     timestamp,
 )
 from consilience.protocol import snapshot as snapshots
-from consilience.store import Store, Writer
+from consilience.store import Hidden, Store, Writer
 from consilience.store.redaction import refusal
 
 __all__ = ["ORIGIN", "Fact", "fact_block", "remember"]
@@ -134,13 +134,7 @@ def remember(
     `source` is any text, a URL say; one that names a file of this brain makes the fact one of that file too.
     Everything derived is the caller's to catch up. Raises as `fact_block`; PolicyError for what was redacted.
     """
-    if not is_visible(fact.text):
-        raise UsageError("there is nothing to remember", hint="csl remember TEXT, or - for standard input")
-    if len(fact.text) > MOST:
-        raise UsageError(
-            f"{len(fact.text):,} characters are more than one fact ({MOST:,})",
-            hint="csl ingest FILE takes a whole text, passage by passage",
-        )
+    _check(fact)
     block = fact_block(fact)
     words = _words(fact.text).encode()
     origin = _words(source or "") or None
@@ -172,15 +166,27 @@ def remember(
         actor=actor.id,
         at=writer.at,
         snapshot=format_digest(made.digest),
-        hidden=None
-        if hidden is None
-        else f"superseded by {format_digest(hidden.superseded_by)}"
-        if hidden.superseded_by
-        else "demoted",
+        hidden=_why(hidden),
         near=near,
         otherwise=otherwise,
         notes=notes,
     )
+
+
+def _why(hidden: Hidden | None) -> str | None:
+    if hidden is None:
+        return None
+    return f"superseded by {format_digest(hidden.superseded_by)}" if hidden.superseded_by else "demoted"
+
+
+def _check(fact: Fact) -> None:
+    if not is_visible(fact.text):
+        raise UsageError("there is nothing to remember", hint="csl remember TEXT, or - for standard input")
+    if len(fact.text) > MOST:
+        raise UsageError(
+            f"{len(fact.text):,} characters are more than one fact ({MOST:,})",
+            hint="csl ingest FILE takes a whole text, passage by passage",
+        )
 
 
 def _beside(store: Store, block: Block) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:

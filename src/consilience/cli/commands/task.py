@@ -115,7 +115,7 @@ def schema(invocation: Invocation, task: str | None) -> int:
     short_help="Say of each candidate whether it may go in",
     examples=[
         "csl task validate task.json candidates.json",
-        "agent < task.json | csl task validate task.json",
+        "csl task validate task.json --json",
     ],
 )
 @argument("task", metavar="TASK", help=TASK)
