@@ -106,8 +106,9 @@ def sync(report: SyncReport, actor: str, terminal: Terminal) -> Iterator[str]:
     said = ", ".join(f"{count:,} {what}" for what, count in counts if count)
     said = ", ".join(filter(None, [said, f"{report.unchanged:,} unchanged" if report.unchanged else ""]))
     name = terminal.style(report.brain, "bold")
+    nothing = "stopped" if report.interrupted else "no file found"
     would = "would be " if report.dry_run else ""
-    yield f"{name}: {would}{said or 'no file found'}; {seconds(report.seconds)}"
+    yield f"{name}: {would}{said or nothing}; {seconds(report.seconds)}"
     for what in _ONE_BY_ONE:
         files = report.of(what)
         shown = files if report.dry_run else files[:LISTED]
