@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from consilience.ingest import Skip, media_type_of, read
+from consilience.ingest import Found, Skip, discover, media_type_of, read
 from consilience.ingest.readers import formats, registry
 from consilience.ingest.readers.formats import DOCX, EPUB, ODT, PPTX
 from consilience.ingest.readers.media import XLSX, ZIP, content_type
@@ -77,6 +77,27 @@ def test_names_of_an_archive_are_bounded() -> None:
 )
 def test_bytes_outrank_the_ending(name: str, data: bytes, expected: str) -> None:
     assert media_type_of(name, data) == expected
+
+
+@pytest.mark.parametrize("name", ["report", "1706.03762", "folder.d/Report"])
+def test_a_document_needs_no_ending(name: str) -> None:
+    assert media_type_of(name, zipped(TYPES, ("word/document.xml", b"<x/>"))) == DOCX
+    assert media_type_of(name, b"%PDF-1.4\n") == "application/pdf"
+    for data in (zipped(("a", b"")), b"words", b"\x7fELF", zipped(TYPES, ("xl/workbook.xml", b""))):
+        assert isinstance(media_type_of(name, data), Skip)
+    assert isinstance(media_type_of("report.xyz", b"%PDF-1.4\n"), Skip)
+
+
+def test_files_without_an_ending_are_looked_at(tmp_path: Path) -> None:
+    for name, data in {
+        "paper": b"%PDF-1.4\n",
+        "tool": b"\x7fELF",
+        "1706.03762": b"%PDF-1.4\n",
+        "a.bin": b"%PDF-",
+    }.items():
+        (tmp_path / name).write_bytes(data)
+    found = [item.path.name for item in discover([tmp_path]) if isinstance(item, Found)]
+    assert found == ["1706.03762", "paper"]
 
 
 def test_an_old_office_document_is_named() -> None:

@@ -329,7 +329,7 @@ class _Walk:
         if self._again(info, links=info.st_nlink):
             return
         media_type = self.media_type_of(os.path.basename(path))
-        if isinstance(media_type, Skip):
+        if isinstance(media_type, Skip) and not _may_be_document(path):
             yield self._skip(path, media_type.reason)
         elif info.st_size == 0:
             yield self._skip(path, "empty")
@@ -368,6 +368,19 @@ class _Walk:
             except OSError:
                 continue
         return _Rules(folder, tuple(specs), outer) if specs else outer
+
+
+def _may_be_document(path: str) -> bool:
+    """Whether a file without an ending begins like a PDF or a package; what it is, its bytes will say."""
+    from consilience.ingest.readers.media import has_no_ending, may_be_document
+
+    if not has_no_ending(os.path.basename(path)):
+        return False
+    try:
+        with open(path, "rb") as file:
+            return may_be_document(file.read(8))
+    except OSError:
+        return False
 
 
 def _valid(lines: Iterable[str]) -> list[str]:

@@ -90,12 +90,14 @@ _PDF_HEAD = 1024
 
 def media_type_of(name: str, data: bytes = b"") -> str | Skip:
     """The media type of a file by its name, corrected by its bytes (all of them, or none); Skip where no reader fits
-    it. What bytes say outranks the ending: a PDF called `.txt` is a PDF."""
+    it. What bytes say outranks the ending: a PDF called `.txt` is a PDF, and one without an ending is one too."""
     base = name.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
     named = _by_name(base)
-    if not data or isinstance(named, Skip):
+    if not data:
         return named
     held = content_type(data)
+    if isinstance(named, Skip):
+        return held if held in FORMAT_OF and held in _DOCUMENTS and has_no_ending(base) else named
     if held is None and named == PDF and b"%PDF-" in data[:_PDF_HEAD]:
         held = PDF
     if held is not None:
@@ -112,7 +114,19 @@ def media_type_of(name: str, data: bytes = b"") -> str | Skip:
 
 
 _IN_ZIP = frozenset((DOCX, PPTX, XLSX, ODT, EPUB))
+_DOCUMENTS = _IN_ZIP | {PDF}
 _HAVE_HEADS = _IN_ZIP | {PDF, ZIP, GZIP, BZIP2, XZ}
+
+
+def has_no_ending(base: str) -> bool:
+    """Whether a file's name says nothing of its kind: `report`, `1706.03762`."""
+    stem, dot, suffix = base.rpartition(".")
+    return not (dot and stem) or suffix.isdigit()
+
+
+def may_be_document(head: bytes) -> bool:
+    """Whether a file that begins so may be a document that needs no ending to be known."""
+    return head.startswith((b"%PDF-", b"PK\x03\x04"))
 
 
 def _by_name(base: str) -> str | Skip:
