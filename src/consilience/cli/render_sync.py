@@ -137,7 +137,9 @@ def _written(report: SyncReport, actor: str, terminal: Terminal) -> Iterator[str
         yield "  nothing new, nothing written"
     if ingest is not None and (ingest.superseded or ingest.demoted or report.passages_hidden):
         demoted = ingest.demoted + report.passages_hidden
-        yield from _indented(f"passages superseded {ingest.superseded:,}, demoted {demoted:,}", terminal)
+        counts = [(ingest.superseded, "superseded"), (demoted, "demoted")]
+        told = ", ".join(f"{what} {count:,}" for count, what in counts if count)
+        yield from _indented(f"passages {told}", terminal)
     if ingest is not None:
         yield from vectors(ingest.embedded, ingest.reused, ingest.unembedded, terminal)
 
