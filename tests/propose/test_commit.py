@@ -248,3 +248,18 @@ def test_what_was_committed_is_known(brain: Proposals, chosen: list[tuple[str, s
     assert not any(each.adds_evidence for each in after.candidates)
     assert all(codes(each) == {"duplicate"} for each in after.candidates)
     assert not brain.commit(*candidates).changed
+
+
+def test_the_other_implementation_accounts_for_each_verdict(brain: Proposals) -> None:
+    from boltzmann import Actor as TheirActor
+    from boltzmann import Brain
+    from boltzmann.blocks.provenance import ActorKind as TheirKind
+
+    from consilience.oci import export_brain
+
+    made = brain.commit(brain.fact(), brain.event(), brain.procedure(), producer=MODEL)
+    export_brain(brain.store, brain.folder / "out", name="north")
+    theirs = Brain.open(brain.folder / "out", actor=TheirActor(id="ana@example.org", kind=TheirKind.HUMAN))
+    assert theirs.verify()
+    accounted = {str(each) for found in theirs.audit_validation().accounted.values() for each in found}
+    assert accounted == {each.block_id for each in made.candidates}
