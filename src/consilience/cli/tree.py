@@ -87,9 +87,12 @@ TASK = Branch(
 )
 
 BENCH = Branch(
-    "Measure retrieval quality on judged collections",
-    "How well brains answer, measured with questions whose answers are known.",
-    {"quality": Leaf(f"{_COMMANDS}.bench", "quality", "Measure retrieval quality on judged collections")},
+    "Measure how well and how fast brains answer",
+    "How well brains answer questions whose answers are known, and how fast on this machine.",
+    {
+        "quality": Leaf(f"{_COMMANDS}.bench", "quality", "Measure retrieval quality on judged collections"),
+        "speed": Leaf(f"{_COMMANDS}.bench", "speed", "Time brains of several sizes against raw engines"),
+    },
 )
 
 SECTIONS: dict[str, dict[str, Leaf | Branch]] = {

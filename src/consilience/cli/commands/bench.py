@@ -60,9 +60,10 @@ def quality(
     from consilience.bench.quality import Setting
     from consilience.bench.quality import quality as measure
     from consilience.cli import render_bench
+    from consilience.project import user_cache
 
     before = earlier.read(Path(against)) if against is not None else None
-    cache = _cache(invocation)
+    cache = invocation.cache_dir or user_cache()
     setting = Setting(
         work=Path(work) if work is not None else cache / "bench",
         cache_dir=cache,
@@ -82,14 +83,6 @@ def quality(
     )
 
 
-def _cache(invocation: Invocation) -> Path:
-    if invocation.cache_dir is not None:
-        return invocation.cache_dir
-    from platformdirs import user_cache_path
-
-    return user_cache_path("consilience", appauthor=False)
-
-
 def _embedder(model: str) -> EmbedderSpec:
     """The model that PROVIDER[:MODEL] names. UsageError for a provider that there is not."""
     from consilience.embed import EmbedderSpec
@@ -100,3 +93,45 @@ def _embedder(model: str) -> EmbedderSpec:
         if provider == name:
             return EmbedderSpec(provider=provider, model=which or None)
     raise UsageError(f"there is no embedding provider {name!r}", hint=f"there are {', '.join(PROVIDERS)}")
+
+
+@command(
+    "speed",
+    short_help="Time brains of several sizes against raw engines",
+    examples=["csl bench speed", "csl bench speed --sizes 1000,10000,100000 --repeat 15"],
+)
+@click.option(
+    "--sizes", metavar="N[,N...]", default="1000,10000", show_default=True, help="Passages of each brain."
+)
+@click.option(
+    "--repeat",
+    type=click.IntRange(1),
+    metavar="N",
+    default=7,
+    show_default=True,
+    help="Runs of each operation.",
+)
+def speed(invocation: Invocation, sizes: str, repeat: int) -> int:
+    """Time what brains do, beside the same work by SQLite or tantivy alone, and how it grows with their size.
+
+    Makes brains of generated text in a temporary folder, searched by words alone.
+    """
+    import tempfile
+
+    from consilience.bench.speed import speed as measure
+    from consilience.cli import render_bench
+
+    try:
+        wanted = [int(each) for each in sizes.split(",")]
+    except ValueError:
+        raise UsageError(f"{sizes!r} are no sizes", hint="--sizes 1000,10000") from None
+    invocation.kept = "nothing is kept of it"
+    with tempfile.TemporaryDirectory(prefix="csl-bench-") as folder:
+        report = measure(
+            Path(folder) / "brains",
+            wanted,
+            clock=invocation.clock,
+            repeat=repeat,
+            progress=invocation.progress(),
+        )
+    return invocation.emit(lambda: report, lambda terminal: render_bench.speed_lines(report, terminal))
