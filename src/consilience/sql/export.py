@@ -27,7 +27,7 @@ __all__ = ["arrow", "csv", "data_frame", "jsonl", "parquet", "write_arrow"]
 
 
 _ROUNDED = re.compile(r'"(?:[^"]|"")*"|\b(?:U?HUGEINT|INTERVAL)\b(?! )')
-"""Types that the engine rounds when it writes Parquet (a name is followed by its type); quoted names are passed over."""
+"""Types that the engine rounds on writing Parquet, but no names: a field's is quoted, or followed by its type."""
 
 
 def _exact(found: re.Match[str]) -> str:
