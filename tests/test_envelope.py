@@ -34,7 +34,7 @@ def keys(of: Iterable[str]) -> str:
 
 SOURCE = "block_id origin locator record"
 PLAN = "name generators weights estimated_us estimated_recall"
-MEMBER = "brain count truncated withheld all_verified verified_against snapshot plan elapsed_ms"
+MEMBER = "brain count truncated withheld collapsed all_verified verified_against snapshot plan elapsed_ms"
 
 
 # --- the envelope -----------------------------------------------------------------------------------------------
@@ -102,9 +102,9 @@ def test_the_json_of_a_bundle() -> None:
     )
     read = data(member.search(Query(text="who?", limit=2)))
     assert keys(read) == (
-        "query brain count truncated withheld all_verified verified_against snapshot plan elapsed_ms matches"
+        "query brain count truncated withheld collapsed all_verified verified_against snapshot plan elapsed_ms matches"
     )
-    assert list(read["query"]) == ["text", "filters", "limit", "include_superseded", "floor"]  # type: ignore[call-overload]
+    assert list(read["query"]) == ["text", "filters", "limit", "include_superseded", "floor", "collapse"]  # type: ignore[call-overload]
     assert keys(read["plan"]) == PLAN  # type: ignore[call-overload]
     assert read["verified_against"] == {
         "episodic": digest("root of episodic in algebra"),
@@ -130,9 +130,10 @@ def test_the_json_of_a_bundle() -> None:
             }
         ],
         "cite": f"csl:algebra/semantic/{block('x')}@{digest('root of semantic in algebra')}",
+        "also": [],
     }
     assert keys(first) == (
-        "block_id memory_type rank score strength content title resolvable superseded_by sources cite"
+        "block_id memory_type rank score strength content title resolvable superseded_by sources cite also"
     )
     assert keys(first["sources"][0]) == SOURCE
     assert (second["score"], second["strength"], second["superseded_by"]) == ("0.50", None, block("z"))
@@ -152,10 +153,10 @@ def test_the_json_of_a_compound(fuse: bool) -> None:
     assert read["members"][0]["withheld"] == 4  # type: ignore[index]
     for each in read["matches"]:  # type: ignore[attr-defined]
         assert keys(each) == (
-            "block_id memory_type score content title resolvable superseded_by sources brains"
+            "block_id memory_type score content title resolvable superseded_by sources brains near"
         )
         for held in each["brains"]:
-            assert keys(held) == ("brain rank score strength resolvable superseded_by sources cite")
+            assert keys(held) == ("brain rank score strength resolvable superseded_by sources cite also")
             assert keys(held["sources"][0]) == SOURCE
     assert read["skipped"] == [{"brain": "physics", "reason": "no layout at ./brains/physics"}]
 
@@ -190,6 +191,7 @@ def test_the_json_of_explanations() -> None:
     assert alone["floor"] == {
         "applied": True,
         "threshold": "0.9500",
+        "speaks": "0.9700",
         "best": "0.9900",
         "best_withheld": "0.9471",
         "withheld": 2,

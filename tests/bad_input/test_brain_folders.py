@@ -181,8 +181,10 @@ def test_without_derived_it_answers_and_index_makes_it_anew(own_farm: Product, p
     assert bare.data["count"] > 0 and bare.data["snapshot"] == whole["snapshot"]
     assert all("pump" in match["content"]["statement"] for match in bare.data["matches"][:5])
     assert own_farm.csl("explain", QUESTION, "--brain", "north", "--json").status == 0
-    own_farm.verified("north")
+    missing = own_farm.csl("verify", "--brain", "north", "--json").json["data"]["problems"]
+    assert all(p["file"].startswith("derived/") and "missing" in p["detail"] for p in missing), missing
     assert own_farm.csl("index", "--brain", "north").status == 0
+    own_farm.verified("north")
     assert same_answer(own_farm.search("north", QUESTION, "-n", "50"), whole)
     assert own_farm.csl("status", "--brain", "north").text.count("healthy") == 1
 

@@ -192,7 +192,7 @@ import sys
 from consilience.ingest import pipeline
 pipeline.BATCH_PASSAGES = 20
 whole, calls = pipeline.Ingest._prepare, [0]
-def prepare(self, item):
+def prepare(self, item, *more, **named):
     calls[0] += 1
     if calls[0] == 5:
         sys.stderr.write("reading the fifth\\n")
@@ -200,7 +200,7 @@ def prepare(self, item):
         while True:
             import time
             time.sleep(0.01)
-    return whole(self, item)
+    return whole(self, item, *more, **named)
 pipeline.Ingest._prepare = prepare
 """
 

@@ -340,12 +340,12 @@ def test_children_are_in_the_order_of_the_document(store: Store, word: Word) -> 
         derivation(b, source, "L20-L21"),
         derivation(a, source, "L30"),
         derivation(a, source, "L30", at="2026-03-02T00:00:00Z"),
-        derivation(b, source, "page 12"),
+        derivation(b, source, "somewhere"),
     ]
     commit(store, [source, a, b, c, *records])
     with store.view() as view:
         assert view.children(1) == [
-            (3, "page 12"),
+            (3, "somewhere"),
             (2, "L9 # T"),
             (3, "L20-L21"),
             (2, "L30"),
