@@ -133,7 +133,7 @@ def test_the_json_of_a_bundle() -> None:
         "also": [],
     }
     assert keys(first) == (
-        "block_id memory_type rank score strength content title resolvable superseded_by sources cite also"
+        "block_id memory_type rank score strength content title resolvable superseded_by sources also cite"
     )
     assert keys(first["sources"][0]) == SOURCE
     assert (second["score"], second["strength"], second["superseded_by"]) == ("0.50", None, block("z"))
@@ -156,7 +156,7 @@ def test_the_json_of_a_compound(fuse: bool) -> None:
             "block_id memory_type score content title resolvable superseded_by sources brains near"
         )
         for held in each["brains"]:
-            assert keys(held) == ("brain rank score strength resolvable superseded_by sources cite also")
+            assert keys(held) == ("brain rank score strength resolvable superseded_by sources also cite")
             assert keys(held["sources"][0]) == SOURCE
     assert read["skipped"] == [{"brain": "physics", "reason": "no layout at ./brains/physics"}]
 
