@@ -189,7 +189,9 @@ class LineageReads(BlockReads):
         hidden = self.hidden(named)
         here = self.members(named)
         named_origins = {origin for _, _, origin, _ in places if origin is not None}
-        holds, ended = self._holders(named_origins), self._ended(named_origins)
+        words = self._last_words(named_origins)
+        holds = {row[0]: row[1] for row in words if row[4] and not row[5]}
+        ended = {row[0] for row in words if row[5]}
         kept = [
             place
             for place in places
@@ -211,13 +213,9 @@ class LineageReads(BlockReads):
         that block was dropped, or the origin has ended."""
         return [row[:4] for row in self._last_words(origins) if row[4] and not row[5]]
 
-    def _ended(self, origins: Iterable[str]) -> set[str]:
-        """The origins that hold nothing any more: their latest registration was itself demoted (docs/decisions/0220)."""
-        return {row[0] for row in self._last_words(origins) if row[5]}
-
     def _last_words(self, origins: Iterable[str]) -> list[Row]:
         """Of each origin's latest registration of a canonical block: origin, block_n, record_n, record id, whether that
-        block is a member, whether the record was demoted."""
+        block is a member, whether the record was itself demoted (the origin has ended: docs/decisions/0220)."""
         here = f"EXISTS (SELECT 1 FROM blocks c WHERE c.n = t.block_n AND {self._member('c')})"
         demoted = (
             "EXISTS (SELECT 1 FROM hiding h JOIN blocks d ON d.n = h.record_n"
