@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         Match,
         Member,
         MemberReport,
+        NearMatch,
         Query,
         Skipped,
         Source,
@@ -113,6 +114,7 @@ __all__ = [
     "MemberReport",
     "MemoryType",
     "MissingExtraError",
+    "NearMatch",
     "NoBrainError",
     "NoProjectError",
     "NotFoundError",
@@ -151,7 +153,7 @@ _HOMES = {
     "consilience.inspection": "BlockReport BrainStatus ProofReport",
     "consilience.model": """
         Bundle CompoundExplanation CompoundMatch CompoundResult Contribution Explanation Failure
-        Filters Locator Match Member MemberReport Query Skipped Source
+        Filters Locator Match Member MemberReport NearMatch Query Skipped Source
     """,
     "consilience.progress": "Progress",
     "consilience.project": "Project",
