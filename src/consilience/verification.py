@@ -193,7 +193,8 @@ def check_derived(path: Path) -> tuple[tuple[Problem, ...], int, tuple[str, ...]
     found = _Findings(folder)
     if folder.is_dir():
         _trees(found, path / TREES)
-        for part, check in (("lexical", _lexical), ("facets", _facets), ("vectors", _vectors)):
+        checks = (("lexical", _lexical), ("facets", _facets), ("vectors", _vectors), ("tables", _tables))
+        for part, check in checks:
             with found.part(part, folder / part):
                 check(found, folder)
         _documents(found, folder)
@@ -226,7 +227,14 @@ def _trees(found: _Findings, folder: Path) -> None:
 
 
 def _lexical(found: _Findings, folder: Path) -> None:
-    from consilience.index.checksums import LIST, document_problem, footer_holds, listed_sums, sum_of, uncommitted
+    from consilience.index.checksums import (
+        LIST,
+        document_problem,
+        footer_holds,
+        listed_sums,
+        sum_of,
+        uncommitted,
+    )
     from consilience.index.lexical import LexicalIndex
 
     path = folder / "lexical"
@@ -295,6 +303,29 @@ def _facets(found: _Findings, folder: Path) -> None:
                     found.report("facets", path, str(message))
     finally:
         connection.close()
+
+
+def _tables(found: _Findings, folder: Path) -> None:
+    """The SQL tables that a state names (sql/cache.py). What none names is read by nobody: left over, or being made."""
+    from consilience.index.checksums import document_problem, listed_sums, sum_of
+
+    path = folder / "tables"
+    for document in sorted(path.glob("[a-z]*.json")) if path.is_dir() else ():
+        if problem := document_problem(document):
+            found.report("tables", document, problem)
+            continue
+        listed = listed_sums(document)
+        for name, expected in sorted(listed.files.items()) if listed is not None else ():
+            try:
+                sound = sum_of(path / name) == expected
+            except FileNotFoundError:
+                if document.exists():  # else a later state took its place meanwhile
+                    found.report("tables", path / name, "it is missing")
+                continue
+            if not sound:
+                found.report("tables", path / name, "its checksum does not hold")
+            found.files += 1
+        found.files += 1
 
 
 def _vectors(found: _Findings, folder: Path) -> None:

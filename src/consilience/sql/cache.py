@@ -1,10 +1,11 @@
 """Each brain's tables, kept: immutable files of the engine, made once for what they are made from (C27).
 
-    derived/tables/semantic.<key>.json            what the table is made of: a base, perhaps a delta, counts
-    derived/tables/semantic.<key>.base.duckdb     all rows of the module at some snapshot
-    derived/tables/semantic.<key>.delta.duckdb    rows that are new or other since, and the ordinals that are gone
+    derived/tables/semantic.<key>.json                what the table is made of: a base, perhaps a delta, counts
+    derived/tables/semantic.<key>.<sum>.base.duckdb   all rows of the module at some snapshot
+    derived/tables/semantic.<key>.<sum>.delta.duckdb  rows that are new or other since, and the ordinals that are gone
 
 The key is a hash of all that rows follow from: module root, provenance root, tombstones, version of the projection.
+The sum is the beginning of the file's SHA-256; the JSON is sealed and has the whole of it, for `verify`.
 After a commit the delta alone is made, until it grows past a share of the base. Files are written under another name
 and renamed, the JSON last; two makers at once write the same. Only the head's tables are kept (docs/decisions/0171).
 """
@@ -17,13 +18,15 @@ import re
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from consilience.errors import ConsilienceError, StorageError
-from consilience.files import discard_abandoned, write_atomically
+from consilience.files import discard_abandoned, seal_holds, sealed, write_atomically
+from consilience.index.checksums import FileSum, sum_of
 from consilience.model import Value
 from consilience.protocol import MemoryType, format_digest, parse_digest, sha256
 from consilience.sql.names import PROJECTION
@@ -50,7 +53,8 @@ _STATE = re.compile(r"([a-z]+)\.([0-9a-f]{32})\.json")
 
 
 class State(Value, frozen=True, kw_only=True):
-    """What a table is made of. `gone` ordinals of the base do not count; `hidden` rows are superseded or demoted."""
+    """What a table is made of. `gone` ordinals of the base do not count; `hidden` rows are superseded or demoted.
+    Its document is one of `FileSums` too (index/checksums.py)."""
 
     module: MemoryType
     base: str
@@ -64,6 +68,7 @@ class State(Value, frozen=True, kw_only=True):
     base_max_n: int
     base_records: int
     tombstones: str
+    files: dict[str, FileSum]
 
 
 class Table(Value, frozen=True, kw_only=True):
@@ -207,7 +212,8 @@ class _DamagedError(Exception):
 
 def _read_state(folder: Path, module: MemoryType, key: str) -> State | None:
     try:
-        return msgspec.json.decode((folder / f"{module.value}.{key}.json").read_bytes(), type=State)
+        data = (folder / f"{module.value}.{key}.json").read_bytes()
+        return msgspec.json.decode(data, type=State) if seal_holds(data) else None
     except (OSError, msgspec.DecodeError):
         return None
 
@@ -256,6 +262,15 @@ def _quoted(path: Path) -> str:
     return "'" + str(path).replace("'", "''") + "'"
 
 
+@dataclass(slots=True)
+class _Made:
+    """A file that is made: what its database is called meanwhile; its name and checksum afterwards."""
+
+    database: str = "making"
+    name: str = ""
+    sum: FileSum = field(default_factory=lambda: FileSum(size=0, sha256=""))
+
+
 class _Maker:
     """Makes the files of one module's table at one snapshot."""
 
@@ -272,7 +287,8 @@ class _Maker:
         except OSError as error:
             raise StorageError(f"cannot make {self._folder}: {error.strerror}") from error
         state = self._delta() or self._base()
-        write_atomically(self._folder / f"{self._module.value}.{self._key}.json", msgspec.json.encode(state))
+        path = self._folder / f"{self._module.value}.{self._key}.json"
+        write_atomically(path, sealed(msgspec.json.encode(state)))
         self._collect(state)
         return state
 
@@ -281,12 +297,12 @@ class _Maker:
     def _base(self) -> State:
         snapshot = self._view.snapshot
         assert snapshot is not None
-        name = f"{self._module.value}.{self._key}.base.duckdb"
-        with self._file(name) as database:
-            rows, hidden = self._fill(f"{database}.rows", self._view.scan((self._module,)))
+        with self._file("base") as made:
+            rows, hidden = self._fill(f"{made.database}.rows", self._view.scan((self._module,)))
         return State(
             module=self._module,
-            base=name,
+            base=made.name,
+            files={made.name: made.sum},
             delta=None,
             rows=rows,
             hidden=hidden,
@@ -313,18 +329,22 @@ class _Maker:
         return rows, hidden
 
     @contextlib.contextmanager
-    def _file(self, name: str) -> Iterator[str]:
-        """A database under a temporary name, open to be filled; it has its own name once the block ends."""
+    def _file(self, kind: str) -> Iterator[_Made]:
+        """A database under a temporary name, open to be filled; it has its own name and sum once the block ends.
+
+        The name holds the sum: what two makers write at once differs in its bytes, and each has a state that fits.
+        """
         import duckdb
 
-        temporary = self._folder / f"{self._temporary}{name}"
-        alias = "making"
+        stem = f"{self._module.value}.{self._key}"
+        temporary = self._folder / f"{self._temporary}{stem}.{kind}.duckdb"
+        made = _Made()
         try:
             temporary.unlink(missing_ok=True)
-            self._connection.execute(f"ATTACH {_quoted(temporary)} AS {alias}")
+            self._connection.execute(f"ATTACH {_quoted(temporary)} AS {made.database}")
             try:
                 self._connection.execute("BEGIN")
-                yield alias
+                yield made
                 self._connection.execute("COMMIT")
             except BaseException:
                 with contextlib.suppress(duckdb.Error):
@@ -332,10 +352,12 @@ class _Maker:
                 raise
             finally:
                 with contextlib.suppress(duckdb.Error):
-                    self._connection.execute(f"DETACH {alias}")
-            temporary.replace(self._folder / name)
+                    self._connection.execute(f"DETACH {made.database}")
+            made.sum = sum_of(temporary)
+            made.name = f"{stem}.{made.sum.sha256[:12]}.{kind}.duckdb"
+            temporary.replace(self._folder / made.name)
         except (duckdb.IOException, duckdb.FatalException, OSError) as error:
-            raise StorageError(f"cannot write {self._folder / name}: {error}") from error
+            raise StorageError(f"cannot write the {kind} of {self._folder / stem}: {error}") from error
         finally:
             for left in (temporary, Path(f"{temporary}.wal")):
                 with contextlib.suppress(OSError):
@@ -383,9 +405,8 @@ class _Maker:
             if not self._view.has_snapshot(parse_digest(state.base_snapshot)):
                 return False
             since = sum(1 for _ in self._view.scan((MemoryType.PROVENANCE,), after=state.base_max_n))
-            return (
-                state.base_records + since == _records(self._view) and (self._folder / state.base).is_file()
-            )
+            here = state.base in state.files and (self._folder / state.base).is_file()
+            return here and state.base_records + since == _records(self._view)
         return False
 
     def _changed(self, held: State) -> set[int] | None:
@@ -422,18 +443,21 @@ class _Maker:
         snapshot = self._view.snapshot
         assert snapshot is not None
         name: str | None = None
+        files = {held.base: held.files[held.base]}
         if changed or new:
-            name = f"{self._module.value}.{self._key}.delta.duckdb"
-            with self._file(name) as database:
+            with self._file("delta") as made:
                 blocks = self._view.blocks([*sorted(self._view.members(changed)), *new])
-                self._fill(f"{database}.rows", iter(blocks))
+                self._fill(f"{made.database}.rows", iter(blocks))
                 self._connection.execute(
-                    f"CREATE TABLE {database}.gone AS SELECT unnest(?::BIGINT[]) AS n", [sorted(changed)]
+                    f"CREATE TABLE {made.database}.gone AS SELECT unnest(?::BIGINT[]) AS n", [sorted(changed)]
                 )
+            name = made.name
+            files[name] = made.sum
         return msgspec.structs.replace(
             held,
             snapshot=format_digest(snapshot.digest),
             delta=name,
+            files=files,
             gone=len(changed),
             rows=self._view.count(self._module),
             hidden=self._view.hidden_count(self._module),
