@@ -149,3 +149,38 @@ def test_without_the_engine_the_extra_is_named(harbour: Product) -> None:
 def test_help_loads_no_engine(harbour: Product) -> None:
     check = "import atexit, sys; atexit.register(lambda: print('duckdb' in sys.modules, file=sys.stderr))\n"
     assert harbour.process("sql", "--schema", before=check).err.strip().endswith("False")
+
+
+# --- files as tables, results as files ------------------------------------------------------------------------------
+
+
+def test_files_that_ingest_takes_are_tables(harbour: Product) -> None:
+    harbour.write("tables/rates.csv", "name,mass,seen\nSun,1.5,2020-01-01\nMoon,,2021-02-03\n")
+    harbour.write("tables/rates.tsv", "name\tmass\nSun\t2\n")
+    harbour.write("tables/rows.jsonl", '{"a": 1, "b": [1, 2]}\n{"a": 2, "b": null}\n')
+    assert harbour.csl("project", "add", "tables", "--model", "none").status == 0
+    harbour.ingest("tables", "--brain", "tables")
+
+    def ask(query: str, *command: str) -> list[list[object]]:
+        return harbour.csl(*(command or ("sql", "--brain", "tables")), query, "--json").data["rows"]
+
+    assert ask('FROM data."rates.csv"') == [["Moon", None, "2021-02-03"], ["Sun", 1.5, "2020-01-01"]]
+    assert ask('FROM data."rows.jsonl"') == [[1, [1, 2]], [2, None]]
+    joined = 'SELECT c.mass + t.mass FROM data."rates.csv" c JOIN data."tables/rates.tsv" t USING (name)'
+    assert ask(joined) == [[3.5]]
+    both = 'SELECT count(*) FROM tables.data."rates.csv", one.semantic'
+    assert ask(both, "compound", "sql", "--brains", "tables,one") == [[6]]
+    passages = "SELECT count(*) > 0 FROM semantic, unnest(sources) t(s) WHERE s.origin = 'tables/rates.csv'"
+    assert ask(passages) == [[True]]
+
+
+def test_arrow_and_parquet_to_a_pipe_and_to_a_file(harbour: Product) -> None:
+    pa = pytest.importorskip("pyarrow")
+    piped = harbour.csl("sql", "--brain", "one", COUNT, "--format", "arrow")
+    assert pa.ipc.open_file(piped.out).read_all().to_pylist() == [{"kind": "fact", "n": 3}]
+    assert "1 row" in piped.err
+    piped = harbour.csl("sql", "--brain", "one", COUNT, "--format", "parquet")
+    assert piped.out[:4] == piped.out[-4:] == b"PAR1"
+    path = harbour.root / "rows.arrow"
+    done = harbour.csl("sql", "--brain", "one", COUNT, "--format", "arrow", "--out", str(path))
+    assert done.status == 0 and pa.ipc.open_file(path.read_bytes()).read_all().num_rows == 1
