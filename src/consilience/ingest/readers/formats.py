@@ -32,6 +32,7 @@ ARCHIVES = frozenset((ZIP, GZIP, BZIP2, XZ, TAR))
 """What has files instead of text: each is taken by itself (docs/decisions/0205-archives.md)."""
 
 PYTHON = "text/x-python"
+LATEX = "text/x-tex"
 SOURCE = "text/x-source"
 CSV = "text/csv"
 JSON = "application/json"
@@ -159,6 +160,14 @@ FORMATS = (
         contained=True,
     ),
     Format(title="other source code", reader="source_code", media_types=(SOURCE,), suffixes=CODE_SUFFIXES),
+    Format(
+        title="LaTeX",
+        reader="latex",
+        media_types=(LATEX,),
+        suffixes=(".tex", ".latex", ".ltx"),
+        binary=True,
+        contained=True,
+    ),
     Format(title="zip archive", reader="archive", media_types=(ZIP,), suffixes=(".zip",), binary=True),
     Format(title="tar archive", reader="archive", media_types=(TAR,), suffixes=(".tar",), binary=True),
     Format(title="gzip", reader="archive", media_types=(GZIP,), suffixes=(".gz", ".tgz"), binary=True),

@@ -90,24 +90,27 @@ class Shape:
     def _comment_ends(self) -> list[int]:
         """For each line on which a comment begins, with nothing before it: the line after the comment; else 0."""
         ends = [0] * len(self.lines)
-        n = 0
+        n, closes = 0, self.marker == "//"
         while n < len(self.lines):
             line = self.lines[n].lstrip()
             end = n + 1
-            if line.startswith("/*") and self.marker == "//":
-                while (
-                    "*/"
-                    not in self.lines[end - 1][self.lines[end - 1].find("/*") + 2 if end == n + 1 else 0 :]
-                ):
-                    end += 1
-                    if end > len(self.lines):
-                        end = n + 1
-                        break
+            if closes and line.startswith("/*"):
+                at = self._closing(n)
+                closes = at > 0
+                end = at or n + 1
                 ends[n] = end
             elif line.startswith(self.marker):
                 ends[n] = end
             n = end
         return ends
+
+    def _closing(self, start: int) -> int:
+        """The line after the block comment that begins at line `start`; 0 where it is never closed."""
+        rest = self.lines[start].partition("/*")[2]
+        for n in range(start, len(self.lines)):
+            if "*/" in (rest if n == start else self.lines[n]):
+                return n + 1
+        return 0
 
     def _level(self, low: int, high: int, path: tuple[str, ...]) -> Iterator[TextBlock]:
         """Units of the lines [low, high): comments, definitions, and other statements in runs."""
