@@ -87,6 +87,22 @@ def test_plain_text_is_preferred_and_attachments_are_named() -> None:
     assert texts == ["The plain words of it.", "Attachments: plan v2.pdf"]
 
 
+def test_every_text_that_is_no_attachment_is_read_and_a_message_inside_is_quoted() -> None:
+    inner = EmailMessage()
+    inner["Subject"] = "y"
+    inner.set_content("Words of another message.")
+    made = EmailMessage()
+    made["Date"] = "Fri, 1 Mar 2024 10:30:00 +0000"
+    made.make_mixed()
+    for text in ("First words.", "Second words."):
+        part = EmailMessage()
+        part.set_content(text)
+        made.attach(part)
+    made.add_attachment(inner)
+    found = [(b.text.strip(), b.event.tags[1:]) for b in message(made.as_bytes()).blocks if b.event]
+    assert found == [("First words.", ()), ("Second words.", ()), ("Words of another message.", ("quoted",))]
+
+
 def test_a_page_alone_is_read_as_one() -> None:
     data = b"Date: 1 Mar 2024 10:00 +0000\nContent-Type: text/html\n\n"
     data += b"<p>One <b>bold</b> word.</p><script>no</script><p>Two."

@@ -27,6 +27,7 @@ _POLICY = policy.default
 MAX_HEADER_CHARS = 8_192
 MAX_PEOPLE = 100
 MAX_PARTS = 1_000
+MAX_NESTING = 20
 _UNIT = ("message", "messages")
 
 _FROM_LINE = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From [^\n]*\d\d:\d\d[^\n]*\n")
@@ -107,15 +108,15 @@ class _Message:
         self.headings = tuple(part for part in (folder, self.subject) if part)
 
     def blocks(self) -> Iterator[TextBlock]:
-        body = self._body()
-        if body is not None and body.get_content_type() == "text/html":
-            document = html.read(Decoded(_text_of(body), "utf-8"), self.subject or "message")
-            for block in document.blocks if isinstance(document, Document) else ():
-                yield self._block(block, ())
-        elif body is not None:
-            for kind, text in _divided(_text_of(body)):
-                for block in _blocks_of(kind, text):
-                    yield self._block(block, (kind,) if kind else ())
+        for part, inner in _bodies(self.message, 0):
+            if part.get_content_type() == "text/html":
+                document = html.read(Decoded(_text_of(part), "utf-8"), self.subject or "message")
+                for block in document.blocks if isinstance(document, Document) else ():
+                    yield self._block(block, ("quoted",) if inner else ())
+                continue
+            for kind, text in _divided(_text_of(part)):
+                for block in _blocks_of("quoted" if inner else kind, text):
+                    yield self._block(block, ("quoted",) if inner else (kind,) if kind else ())
         if names := self._attachments():
             text = f"Attachments: {', '.join(names)}"
             block = TextBlock(text=text, role="prose", first_line=1, last_line=1)
@@ -160,12 +161,6 @@ class _Message:
                 continue
         return None
 
-    def _body(self) -> MIMEPart | None:
-        body = self.message.get_body(preferencelist=("plain", "html"))
-        if body is not None and not is_visible(_text_of(body)):
-            body = self.message.get_body(preferencelist=("html",))
-        return body
-
     def _attachments(self) -> list[str]:
         names = []
         for n, part in enumerate(self.message.walk()):
@@ -174,6 +169,32 @@ class _Message:
             if n and not part.is_multipart() and (name := part.get_filename()):
                 names.append(" ".join(_UNFIT.sub("\ufffd", str(name)).split())[:200])
         return list(dict.fromkeys(filter(None, names)))
+
+
+def _bodies(part: MIMEPart, depth: int, inner: bool = False) -> Iterator[tuple[MIMEPart, bool]]:
+    """The parts that are read, in their order, and whether they are of a message inside the message: every text that is
+    no attachment; of alternatives plain text, else the last that has any."""
+    kind = part.get_content_type()
+    if depth > MAX_NESTING:
+        return
+    if part.is_multipart():
+        payload = part.get_payload()
+        below = [each for each in payload if isinstance(each, MIMEPart)] if isinstance(payload, list) else []
+        inner = inner or kind.startswith("message/")
+        found = [list(_bodies(each, depth + 1, inner)) for each in below[:MAX_PARTS]]
+        if kind == "multipart/alternative":
+            plain_ones = [
+                each for each in found if any(b.get_content_type() == "text/plain" for b, _ in each)
+            ]
+            found = plain_ones[:1] or [each for each in found if each][-1:]
+        for each in found:
+            yield from each
+    elif (
+        kind in ("text/plain", "text/html")
+        and not (part.is_attachment() or part.get_filename())
+        and is_visible(_text_of(part))
+    ):
+        yield part, inner
 
 
 def _people(headers: list[str]) -> Iterator[str]:
