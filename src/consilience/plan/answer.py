@@ -16,7 +16,7 @@ from consilience.plan.collapse import groups
 from consilience.plan.floor import Features, least_strength, strength
 from consilience.plan.intent import Intent, understand
 from consilience.plan.matches import verified
-from consilience.plan.rank import fuse_generators, lexical_weight
+from consilience.plan.rank import fuse_generators, lexical_weight, words_speak
 from consilience.plan.reader import Reader
 from consilience.protocol import MemoryType, format_digest
 from consilience.store import Hidden
@@ -192,7 +192,7 @@ def _measured(work: Working, ran: Sequence[Ran], visible: dict[int, Hidden | Non
     statistics = work.reader.statistics
     noise = statistics.noise_for(work.language) if statistics is not None else None
     out = []
-    for ranked in fuse_generators(lists, coverage, roles):
+    for ranked in fuse_generators(lists, coverage, roles, weak_vectors=work.reader.weak_vectors):
         measured = Features(
             n=ranked.n, coverage=coverage.get(ranked.n, 0.0), similarity=similarity.get(ranked.n)
         )
@@ -283,6 +283,8 @@ def _mean_weights(work: Working, ran: Sequence[Ran], ranked: Sequence[Candidate]
     if len(ran) == 1:
         return [1.0]
     coverage = {c.n: c.features.coverage for c in ranked if c.features is not None}
+    if work.reader.weak_vectors and words_speak(coverage):
+        return [0.0 if each.step.generator == "vectors" else 1.0 for each in ran]
     weights = []
     for each in ran:
         if each.step.generator == "vectors":

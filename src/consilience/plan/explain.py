@@ -96,13 +96,16 @@ def _vectors(reader: Reader, chosen: planner.Chosen) -> str:
     """The model, and how its vectors are scanned where there are two ways."""
     if reader.vectors is None:
         return "not built"
-    codes, s = reader.vectors.coarse, chosen.situation
+    codes, s, said = reader.vectors.coarse, chosen.situation, reader.vectors.tag
+    trust = reader.statistics.trust if reader.statistics is not None else None
+    if reader.weak_vectors and trust is not None:
+        said += f"; weak, {trust.ratio:.2f} of what the words find: they come after them"
     if codes is None:
-        return reader.vectors.tag
+        return said
     if any(step.two_stage for step in chosen.plan.steps):
-        return f"{reader.vectors.tag}; two-stage scan, {s.two_stage or 0.0:.3f} of what an exact one finds"
+        return f"{said}; two-stage scan, {s.two_stage or 0.0:.3f} of what an exact one finds"
     why = "not measured for this" if s.two_stage is None else f"two stages find {s.two_stage:.3f} of it"
-    return f"{reader.vectors.tag}; exact scan, {why}"
+    return f"{said}; exact scan, {why}"
 
 
 def _statistics(reader: Reader, modules: Sequence[MemoryType], chosen: planner.Chosen) -> str:

@@ -17,6 +17,7 @@ from consilience.plan.floor import Features, measure
 from consilience.plan.questions import held_languages, noise_questions
 from consilience.plan.reader import Reader
 from consilience.plan.statistics import ModuleStatistics, Noise, Statistics, TwoStage
+from consilience.plan.trust import measure_trust
 from consilience.progress import NO_PROGRESS, Progress
 from consilience.protocol import MemoryType
 from consilience.store import View
@@ -66,6 +67,7 @@ def measure_brain(reader: Reader, progress: Progress = NO_PROGRESS) -> Statistic
     return Statistics(
         modules=module_statistics(reader),
         two_stage=_two_stage(reader, [v for each in vectors.values() for v in each if v is not None]),
+        trust=measure_trust(reader),
         max_n=reader.view.max_n,
         blocks=blocks,
         vectors=reader.vectors.count if reader.vectors is not None else 0,

@@ -35,15 +35,36 @@ def lexical_weight(coverage: float) -> float:
     return min(1.0, max(0.0, coverage)) ** 2
 
 
+WORDS_SPEAK = 0.25
+"""Coverage of a question by its best block from which on words are heard before weak vectors."""
+
+
+def words_speak(coverage: Mapping[int, float]) -> bool:
+    """Whether the words found enough of the question to be heard alone."""
+    return max(coverage.values(), default=0.0) >= WORDS_SPEAK
+
+
+def _words_first(lists: Sequence[tuple[str, Sequence[int]]]) -> Sequence[tuple[str, Sequence[int]]]:
+    """One list: what the words found, then what vectors alone did."""
+    words = [n for generator, ns in lists if generator in ("lexical", "scan") for n in ns]
+    others = [n for generator, ns in lists if generator not in ("lexical", "scan") for n in ns]
+    return [("lexical", list(dict.fromkeys([*words, *others])))]
+
+
 def fuse_generators(
     lists: Sequence[tuple[str, Sequence[int]]],
     coverage: Mapping[int, float],
     roles: Mapping[int, str],
+    *,
+    weak_vectors: bool = False,
 ) -> tuple[Ranked, ...]:
     """Fuse (generator, ordinals best first) lists of one brain; ties by ordinal, so the order is total.
 
-    A list that stands alone keeps its own order apart from roles: weights only compare generators.
+    A list that stands alone keeps its own order apart from roles: weights only compare generators. Vectors that were
+    measured to be weak follow what the words found, in its own order, unless the words cover little of the question.
     """
+    if weak_vectors and words_speak(coverage):
+        lists = _words_first(lists)
     alone = sum(1 for _, ns in lists if ns) <= 1
     values: dict[int, float] = {}
     for generator, ns in lists:

@@ -37,3 +37,9 @@ class Reader:
     statistics: Statistics | None = None
     costs: CostModel = field(default=CostModel())
     notes: tuple[str, ...] = field(default=())
+
+    @property
+    def weak_vectors(self) -> bool:
+        """Whether the vectors were measured to find surely less than the words do."""
+        trust = self.statistics.trust if self.statistics is not None else None
+        return trust is not None and self.vectors is not None and trust.tag == self.vectors.tag and trust.weak

@@ -11,9 +11,10 @@ import msgspec
 from consilience.files import seal_holds, sealed, write_atomically
 from consilience.index.facet_profile import FacetProfile
 from consilience.model import SEARCHED_BY_DEFAULT, Value
+from consilience.plan.trust import Trust
 from consilience.protocol import MemoryType
 
-STATISTICS_VERSION = 4
+STATISTICS_VERSION = 5
 STALE_GROWTH = 0.2
 """Statistics are stale once the brain has grown or shrunk by more than this share since they were measured."""
 
@@ -90,6 +91,7 @@ class Statistics(Value, frozen=True, kw_only=True):
     centre: tuple[float, ...] = ()
     modules: tuple[ModuleStatistics, ...] = ()
     two_stage: TwoStage | None = None
+    trust: Trust | None = None
 
     def noise_for(self, language: str) -> Noise | None:
         """The noise of questions in this language; for any other that of the brain's own, which stands first."""
