@@ -148,6 +148,11 @@ def test_a_mailbox_is_its_messages_and_a_broken_one_takes_none_with_it() -> None
     assert passages[2].event is None
 
 
+def test_parts_without_what_parts_them_are_text() -> None:
+    data = b"Date: 1 Mar 2024 10:00 +0000\nContent-Type: multipart/report\n\nNot delivered: too many hops.\n"
+    assert [b.text for b in message(data).blocks] == ["Not delivered: too many hops."]
+
+
 def test_the_first_receipt_stands_in_for_a_date() -> None:
     data = b"Received: b; Fri, 1 Mar 2024 11:00:00 +0000\nReceived: a; Fri, 1 Mar 2024 10:00:00 +0000\n"
     data += b"Date: soon\n\nWords.\n"

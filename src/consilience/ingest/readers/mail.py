@@ -190,7 +190,9 @@ def _bodies(part: MIMEPart, depth: int, inner: bool = False) -> Iterator[tuple[M
         for each in found:
             yield from each
     elif (
-        kind in ("text/plain", "text/html")
+        kind.startswith(
+            ("text/plain", "text/html", "multipart/")
+        )  # of several parts, but without what parts them
         and not (part.is_attachment() or part.get_filename())
         and is_visible(_text_of(part))
     ):
