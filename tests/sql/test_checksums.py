@@ -9,6 +9,7 @@ import pytest
 from sql_brains import make
 from stores import facts
 
+from consilience.embed import EmbedderSpec
 from consilience.verification import check_derived, verify_brain
 
 
@@ -74,7 +75,7 @@ def test_a_file_that_is_missing_is_found_and_one_that_nobody_names_is_not(path):
 def test_a_repair_mends_it_and_the_next_query_answers(path):
     from consilience.brain import Brain
 
-    with Brain.open(path, name="algebra") as brain:
+    with Brain.open(path, name="algebra", embedder=EmbedderSpec(provider="hashed")) as brain:
         expected = brain.sql("SELECT * FROM semantic").rows
         base = next(
             file for file in tables(path) if file.name.startswith("semantic") and ".base." in file.name

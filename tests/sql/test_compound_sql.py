@@ -81,15 +81,14 @@ def test_the_order_does_not_depend_on_the_order_of_the_brains(pair):
 
 
 def test_brains_called_like_schemas(tmp_path):
-    names = ("main", "data", "temp", "select", "blocks", "semantic", "a-b")
+    names = ("main", "data", "temp", "select", "semantic", "a-b")
     brains = [make(tmp_path, name).brain for name in names]
     compound = Compound(brains)
     for name in names:
         assert compound.sql(f'SELECT count(*) FROM "{name}".semantic').rows == ((2,),)
         assert (
-            compound.sql(f'SELECT DISTINCT "{name}".blocks.memory_type FROM "{name}".blocks LIMIT 1').count
-            == 1
+            compound.sql(f'SELECT DISTINCT "{name}".semantic.kind FROM "{name}".semantic LIMIT 1').count == 1
         )
-    assert compound.sql("SELECT count(DISTINCT brain) FROM semantic").rows == ((7,),)
+    assert compound.sql("SELECT count(DISTINCT brain) FROM semantic").rows == ((6,),)
     for brain in brains:
         brain.close()

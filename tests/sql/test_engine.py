@@ -72,14 +72,14 @@ def test_superseded_and_demoted_are_hidden_until_asked_for(algebra):
     ]
 
 
-def test_a_redacted_block_is_a_row_of_nulls(algebra):
-    with algebra.brain.store.write(ACTOR, NOW) as writer:
+def test_a_redacted_block_is_a_row_of_nulls(bare):
+    with bare.brain.store.write(ACTOR, NOW) as writer:
         connection = writer.connection
-        connection.run("UPDATE blocks SET enc = 0, data = NULL WHERE id = ?", (algebra.blocks["rich"].id,))
-    algebra.commit(fact("Something else, so that there is a snapshot."))
-    rows = algebra.rows(
+        connection.run("UPDATE blocks SET enc = 0, data = NULL WHERE id = ?", (bare.blocks["rich"].id,))
+    bare.commit(fact("Something else, so that there is a snapshot."))
+    rows = bare.rows(
         "SELECT resolvable, schema_version, kind, label, aliases, sources FROM semantic"
-        f" WHERE id = '{algebra.id('rich')}'"
+        f" WHERE id = '{bare.id('rich')}'"
     )
     assert rows[0][:5] == (False, None, None, None, None)
     assert rows[0][5][0]["origin"] == "notes/algebra.md"

@@ -141,7 +141,7 @@ def _check(ground, query: str) -> None:
 _CHECKS = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.large_base_example]
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=_CHECKS)
+@settings(max_examples=80, deadline=None, suppress_health_check=_CHECKS)
 @given(QUERIES)
 def test_whatever_is_asked_is_refused_or_reads(ground, query):
     _check(ground, query)

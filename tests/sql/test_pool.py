@@ -86,7 +86,7 @@ def test_files_that_are_gone_or_others_replace_it(algebra, pool, how):
     if how == "removed":
         shutil.rmtree(folder)
     else:
-        (base,) = folder.glob("*.base.duckdb")
+        (base,) = folder.glob("semantic.*.base.duckdb")
         base.write_bytes(base.read_bytes()[:5000])
     assert algebra.rows("SELECT * FROM semantic") == expected
     assert closed(pool.opened[0])
