@@ -361,6 +361,8 @@ class Derived:
                 return False
             if not current:
                 measured.save(self.folder, measure_brain(reader, progress))
+            progress.close()
+            progress.start("measuring what questions cost")
             cost.save(self.folder, known.with_samples(probe(self.reader(name, view))))
             return not current
 

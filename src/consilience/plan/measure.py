@@ -64,6 +64,7 @@ def measure_brain(reader: Reader, progress: Progress = NO_PROGRESS) -> Statistic
         noise = measure(samples, tag=tag, language=language, held=language in held)
         noises.extend([noise] if noise is not None else [])
     progress.close()
+    progress.start("measuring the modules and the vectors")
     return Statistics(
         modules=module_statistics(reader),
         two_stage=_two_stage(reader, [v for each in vectors.values() for v in each if v is not None]),
