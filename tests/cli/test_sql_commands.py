@@ -184,3 +184,10 @@ def test_arrow_and_parquet_to_a_pipe_and_to_a_file(harbour: Product) -> None:
     path = harbour.root / "rows.arrow"
     done = harbour.csl("sql", "--brain", "one", COUNT, "--format", "arrow", "--out", str(path))
     assert done.status == 0 and pa.ipc.open_file(path.read_bytes()).read_all().num_rows == 1
+
+
+def test_brains_that_are_compared_alike_are_told_in_one_line(harbour: Product) -> None:
+    done = harbour.csl(
+        "compound", "sql", "--brains", "one,two", "SELECT similarity(id, 'tide') FROM semantic"
+    )
+    assert "not exact: one, two compared with 'tide' by no model" in done.text

@@ -259,3 +259,21 @@ def test_huge_decimals_and_nan_in_a_file(files):
     add("n.csv", b"a,b\n123456789012345678901234567890.5,NaN\n1,inf\n")
     rows = made.rows('SELECT a::VARCHAR, b FROM data."n.csv"')
     assert [row[1] for row in rows] == ["Infinity", "NaN"]
+
+
+def test_a_column_called_like_a_word_of_sql_is_told_how_to_be_written(algebra):
+    with pytest.raises(QueryError, match=r"line 1, column 14: syntax error") as caught:
+        algebra.rows("SELECT min(at) FROM provenance")
+    assert caught.value.hint == 'the column at is called "at", in quotes: it is a word of SQL'
+    assert algebra.rows('SELECT count(DISTINCT "at") > 0 FROM provenance') == [(True,)]
+    for query in ('SELECT min("at" FROM provenance', "SELECT 'at' FROM", "SELECT t.at FROM FROM"):
+        with pytest.raises(QueryError) as caught:
+            algebra.rows(query)
+        assert caught.value.hint is None
+
+
+def test_a_column_that_is_not_there_is_told_in_our_words(algebra):
+    with pytest.raises(QueryError) as caught:
+        algebra.rows("SELECT statment FROM semantic")
+    assert caught.value.message == "there is no column statment in the tables of its FROM"
+    assert caught.value.hint is not None and caught.value.hint.startswith("did you mean statement")

@@ -49,12 +49,14 @@ def summary(result: SqlResult, terminal: Terminal) -> Iterator[str]:
     if hidden:
         said.append(f"hidden: {', '.join(hidden)} (--include-superseded)")
     yield from _hanging("; ".join(said), terminal)
+    alike: dict[str, list[str]] = {}
     for each in result.approximate:
         at = "" if each.least is None else f" from {each.least:g}"
         left = f"; without vectors: {', '.join(each.unscored)}" if each.unscored else ""
         model = clean(each.model or "no model")
-        text = f"not exact: {each.brain} compared with {clean(each.text)!r}{at} by {model}{left}"
-        yield from _hanging(text, terminal, "yellow")
+        alike.setdefault(f"compared with {clean(each.text)!r}{at} by {model}{left}", []).append(each.brain)
+    for how, brains in alike.items():
+        yield from _hanging(f"not exact: {', '.join(brains)} {how}", terminal, "yellow")
     if result.not_installed:
         yield from _hanging(
             f"not here, and counted as empty: {', '.join(result.not_installed)}", terminal, "yellow"

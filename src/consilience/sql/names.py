@@ -65,8 +65,8 @@ COLUMNS: Final = {
     ),
     MemoryType.EPISODIC: (
         Column("summary", "VARCHAR", "what happened"),
-        Column("occurred_at", "TIMESTAMP", "when, UTC"),
-        Column("ended_at", "TIMESTAMP", "until when, UTC"),
+        Column("occurred_at", "TIMESTAMP", 'when, UTC; in a query: "at"'),
+        Column("ended_at", "TIMESTAMP", 'until when, UTC; in a query: "at"'),
         Column("context", "VARCHAR", "in what circumstances"),
         Column("participants", "VARCHAR[]", "who took part"),
         Column("outcome", "VARCHAR", "what came of it"),
@@ -92,7 +92,7 @@ COLUMNS: Final = {
     ),
     MemoryType.PROVENANCE: (
         Column("record_type", "VARCHAR", "registration, derivation, supersession, ..."),
-        Column("at", "TIMESTAMP", "when, UTC"),
+        Column("at", "TIMESTAMP", 'when, UTC; in a query "at", with quotes'),
         Column("actor", "STRUCT(id VARCHAR, kind VARCHAR, name VARCHAR)", "who"),
         Column("block", "VARCHAR", "the block that it is about"),
         Column("blocks", "VARCHAR[]", "of a removal: the blocks that left"),

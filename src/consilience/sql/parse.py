@@ -135,7 +135,10 @@ def _not_parsed(text: str, answer: Node) -> QueryError:
     offset = (
         int(position) if isinstance(position, str) and position.isdigit() else find_words(text, ("?", "$"))
     )
-    return QueryError(f"{place_of(text, offset)}: {message}")
+    hint = None
+    if re.search(r"(?<![\w.\"])at(?![\w\"]|\s+time\b)", blanked(text), re.IGNORECASE):
+        hint = 'the column at is called "at", in quotes: it is a word of SQL'
+    return QueryError(f"{place_of(text, offset)}: {message}", hint=hint)
 
 
 def _statement_word(text: str) -> str:

@@ -28,6 +28,9 @@ class EngineError(StorageError):
     """The engine could not read one of its files, or failed otherwise than over the query."""
 
 
+NEAR = 2
+"""Names that a hint gives at most."""
+
 INTERRUPT_AGAIN_S = 0.02
 """How often a query that was told to stop is told again."""
 
@@ -204,6 +207,7 @@ def _one(connection: DuckDBPyConnection, sql: str) -> Statement:
 # --- errors -----------------------------------------------------------------------------------------------------
 
 _INTERNAL = re.compile(r'"(?:brain|scored|files):([^"]*)"\.|\b(?:brain|scored|files):([A-Za-z0-9_-]*)\.')
+_NO_COLUMN = re.compile(r'^Referenced column "(.+)" not found in FROM clause!?')
 _HIDDEN = re.compile(r'"?similarity:\d+"?')
 
 
@@ -266,6 +270,7 @@ def said(error: BaseException) -> str:
     first = str(error).partition("\n")[0].strip()
     first = re.sub(r"^[A-Za-z]+ (?:Error|Exception): ", "", first)
     first = _INTERNAL.sub(lambda m: f"{m[1] or m[2]}." if (m[1] or m[2]) else "", first)
+    first = _NO_COLUMN.sub(r"there is no column \1 in the tables of its FROM", first)
     return _HIDDEN.sub("similarity", first)
 
 
@@ -275,5 +280,6 @@ def _hint(error: BaseException) -> str | None:
     )
     if found is None:
         return None
-    names = _HIDDEN.sub("", _INTERNAL.sub("", found[1])).replace('"', "").strip(" ,?")
-    return f"did you mean {names}?" if names else None
+    listed = _HIDDEN.sub("", _INTERNAL.sub("", found[1])).replace('"', "").strip(" ,?").split(", ")
+    names = [name for name in dict.fromkeys(listed) if name][:NEAR]
+    return f"did you mean {' or '.join(names)}?" if names else None
