@@ -150,7 +150,13 @@ class FakeMember:
             indices=(IndexReport(name="lexical", available=True, consulted=True, covered=9, of=9),),
             statistics="fresh",
             floor=FloorReport(
-                applied=True, threshold=0.95, speaks=0.97, samples=40, best=0.99, best_withheld=0.9471, withheld=2
+                applied=True,
+                threshold=0.95,
+                speaks=0.97,
+                samples=40,
+                best=0.99,
+                best_withheld=0.9471,
+                withheld=2,
             ),
             analyzed=analyze,
             count=len(self.matches) if analyze else None,

@@ -144,7 +144,7 @@ def no_such_command(name: str, ctx: click.Context, known: list[str]) -> UsageErr
     if name == "help":
         near = [f"{here} --help"]
     if not near:
-        near = [f"{here} {match}" for match in difflib.get_close_matches(name, known, n=2, cutoff=0.6)]
+        near = [f"{here} {match}" for match in difflib.get_close_matches(name, known, n=2, cutoff=0.7)]
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known)}"
     return UsageError(f"no such command: {here} {name}", hint=hint)
 

@@ -70,9 +70,7 @@ def drop(invocation: Invocation, ids: tuple[str, ...], reason: str, plan: str | 
 @command(
     "redact",
     short_help="Destroy the bytes of blocks, which stay members",
-    examples=[
-        "csl retain redact 3f2a9c01d2e4 --reason 'asked by the person' --plan PLAN"
-    ],
+    examples=["csl retain redact 3f2a9c01d2e4 --reason 'asked by the person' --plan PLAN"],
 )
 @argument("ids", metavar="ID...", nargs=-1, required=True, help=IDS)
 @click.option("--reason", required=True, metavar="TEXT", help=REASON)

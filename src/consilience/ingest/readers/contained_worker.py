@@ -10,7 +10,6 @@ import contextlib
 import importlib
 import os
 import signal
-import sys
 from typing import BinaryIO
 
 import msgspec
@@ -79,7 +78,3 @@ def _encoded(reply: Reply) -> bytes:
         return msgspec.msgpack.encode(Reply(error="out of memory", memory=True))
     except Exception as error:  # a reader that gives back what is no Document
         return msgspec.msgpack.encode(Reply(error=f"{type(error).__name__}: {error}"[:300]))
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]))
