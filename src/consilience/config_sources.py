@@ -114,11 +114,13 @@ def _one(table: dict[str, Any], wrong: Callable[[str | None, str], None]) -> Sou
         elif expected is None:
             good = False
             wrong(key, f"no such setting{_near(key)}")
-        elif type(value) is not expected or (expected is list and not all(type(v) is str for v in value)):
+        elif type(value) is not expected or (
+            isinstance(value, list) and not all(type(v) is str for v in value)
+        ):
             good = False
             wrong(key, f"must be {_KINDS[expected]}")
         else:
-            values[key] = tuple(value) if expected is list else value
+            values[key] = tuple(value) if isinstance(value, list) else value
     if kind != "git" and "revision" in values:
         wrong("revision", "belongs to a source with git")
         return None

@@ -169,8 +169,8 @@ def _visible(work: Working, ns: Sequence[int]) -> dict[int, Hidden | None]:
 
 
 def _from_sources(work: Working, ns: set[int]) -> set[int]:
-    """Those of the ordinals that stand in the files asked for at this snapshot: facets also know where a file was before
-    it moved, and what came later."""
+    """Those of the ordinals that stand in the files asked for at this snapshot: facets also know where a file was
+    before it moved, and what came later."""
     if not work.query.filters.sources or work.asked.intent is Intent.IDENTITY:
         return ns
     from consilience.index.facets import source_matcher
