@@ -295,5 +295,5 @@ def test_an_export_of_slack_as_it_is_downloaded(kept: Kept) -> None:
     with kept.brain.store.view() as view:
         payloads = [decode(b.data).payload for b in view.scan([MemoryType.EPISODIC]) if b.data]
     assert [(p.summary, p.context) for p in payloads if isinstance(p, Episodic)] == [
-        ("Ada Lovelace: Words.", "#general")
+        ("Ada Lovelace: Words.", "Chat: #general")
     ]

@@ -62,7 +62,7 @@ def test_a_day_of_slack() -> None:
     ]
     assert [e.tags for e in events] == [("slack",), ("slack", "system"), ("slack",)]
     assert events[0].participants == ("Ada Lovelace",)
-    assert events[0].context == "#general"
+    assert events[0].context == "Chat: #general"
     assert (
         document.warnings == ("no message with a time, left out: 2 entrys (4; 5)",)
         or "2 " in document.warnings[0]

@@ -153,7 +153,7 @@ def _said(who: str, words: str, number: int, place: str, when: str, kind: str, *
         event=Event(
             when=when,
             participants=(who,) if who else (),
-            context=place,
+            context=f"Chat: {place}",
             tags=(kind, "system") if quiet else (kind,),
         ),
     )
