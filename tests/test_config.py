@@ -141,7 +141,9 @@ class TestReading:
         assert said in caught.value.message
 
     def test_options_of_a_plugin_are_its_own(self, tmp_path: Path) -> None:
-        text = 'project.name = "n"\n[[brains.a.sources]]\nkind = "mail"\nserver = "x"\nboxes = ["in", "out"]\n'
+        text = (
+            'project.name = "n"\n[[brains.a.sources]]\nkind = "mail"\nserver = "x"\nboxes = ["in", "out"]\n'
+        )
         (source,) = parse(text, tmp_path / "consilience.toml").brains[0].sources
         assert source.options == (("server", "x"), ("boxes", ("in", "out")))
 

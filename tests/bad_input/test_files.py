@@ -44,7 +44,10 @@ CONTENTS = {
     "a zip": (b"PK\x03\x04" + NOISE, "binary: a zip archive"),
     "gzip": (b"\x1f\x8b\x08" + NOISE, "binary: gzip data"),
     "an executable": (b"\x7fELF" + NOISE, "binary: an executable"),
-    "a PDF": (b"%PDF-1.7\n" + NOISE, ("damaged PDF", "the reader of PDF is not installed", "no reader for PDF")),
+    "a PDF": (
+        b"%PDF-1.7\n" + NOISE,
+        ("damaged PDF", "the reader of PDF is not installed", "no reader for PDF"),
+    ),
     "a database": (b"SQLite format 3\x00" + NOISE, "binary: an SQLite database"),
     "noise": (NOISE, "binary: control characters"),
     "control characters": (bytes(range(1, 9)) * 99, "binary: control characters"),

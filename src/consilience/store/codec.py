@@ -59,7 +59,9 @@ class Codec:
         decompress = self._block_out.decompress
         try:
             return [
-                decompress(data, allow_extra_data=False) if enc == ZSTD_DICTIONARY_V1 else self.unpack(enc, data)
+                decompress(data, allow_extra_data=False)
+                if enc == ZSTD_DICTIONARY_V1
+                else self.unpack(enc, data)
                 for enc, data in stored
             ]
         except (zstandard.ZstdError, MemoryError, TypeError, ValueError) as error:
