@@ -92,3 +92,24 @@ def test_brains_called_like_schemas(tmp_path):
     assert compound.sql("SELECT count(DISTINCT brain) FROM semantic").rows == ((6,),)
     for brain in brains:
         brain.close()
+
+
+def test_a_member_whose_tables_cannot_be_made_is_named_and_the_others_answer(pair, monkeypatch):
+    from consilience.errors import CorruptStoreError
+    from consilience.sql import cache
+
+    one, two, compound = pair
+    made = cache.make_state
+
+    def failing(connect, view, derived, module, head):
+        if derived == two.brain.path / "derived":
+            raise CorruptStoreError("a page cannot be read")
+        return made(connect, view, derived, module, head)
+
+    monkeypatch.setattr(cache, "make_state", failing)
+    one.commit()
+    result = compound.sql("SELECT brain, count(*) FROM semantic GROUP BY 1")
+    assert result.rows == (("algebra", 2),)
+    assert [(s.brain, s.reason) for s in result.skipped] == [("rust", "failed: a page cannot be read")]
+    with pytest.raises(CorruptStoreError):
+        compound.sql("SELECT count(*) FROM rust.semantic")

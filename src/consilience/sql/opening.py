@@ -15,11 +15,10 @@ from consilience.model import Failure
 from consilience.protocol import MemoryType
 from consilience.sql import cache
 from consilience.sql.guard import Guarded
-from consilience.sql.making import side_by_side
 from consilience.sql.names import BLOCKS
 from consilience.sql.pool import Lease, Wanted
 from consilience.sql.relations import ALL, Members
-from consilience.sql.seal import EngineError, Limits, connect
+from consilience.sql.seal import EngineError, Limits, connect, translating
 
 if TYPE_CHECKING:
     from consilience.plan.reader import Reader
@@ -97,10 +96,13 @@ class Opening:
             with self._failing(name, named):
                 self.opened[name] = self._open_one(sources[name], name, f"m{number}", stack)
         unmade = {name: opened for name, opened in self.opened.items() if not self._find_states(opened)}
-        for name, error in side_by_side(self._make_states, unmade, self._limits).items():
-            del self.opened[name]
-            with self._failing(name, named):
-                raise error
+        for name, opened in unmade.items():
+            try:
+                with self._failing(name, named), translating(self._limits):
+                    self._make_states(opened)
+            finally:
+                if any(failure.brain == name for failure in self.failures):
+                    del self.opened[name]
         if self.failures and not self.opened:
             raise self.failures[0].error
         self._attach()
