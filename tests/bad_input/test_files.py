@@ -41,8 +41,6 @@ CONTENTS = {
     "NUL bytes": (b"\x00" * 5_000, "binary: NUL bytes only"),
     "a NUL byte in text": (b"good text " * 99 + b"\x00" + b"good text", "binary: contains NUL bytes"),
     "a PNG": (b"\x89PNG\r\n\x1a\n" + NOISE, "binary: a PNG image"),
-    "a zip": (b"PK\x03\x04" + NOISE, "binary: a zip archive"),
-    "gzip": (b"\x1f\x8b\x08" + NOISE, "binary: gzip data"),
     "an executable": (b"\x7fELF" + NOISE, "binary: an executable"),
     "a PDF": (
         b"%PDF-1.7\n" + NOISE,
@@ -72,6 +70,18 @@ def test_contents_that_are_no_text_are_skipped_by_name_and_the_rest_is_taken(own
     people = own_farm.csl("ingest", "in", "--brain", "west")
     assert people.status == 0 and f"2 unchanged, {len(CONTENTS)} skipped" in people.text
     assert "binary: a PNG image: in/a PNG.md" in people.text
+    taken(own_farm, "in")
+
+
+@pytest.mark.parametrize("magic", [b"PK\x03\x04", b"\x1f\x8b\x08"], ids=["zip", "gzip"])
+def test_noise_that_begins_like_an_archive_is_a_damaged_one(own_farm: Product, magic: bytes) -> None:
+    good(own_farm, "in")
+    own_farm.write("in/noise.md", magic + NOISE)
+    done = own_farm.csl("ingest", "in", "--brain", "west", "--json")
+    assert done.status == 11 and done.json["data"]["taken"] == 2
+    (failed,) = done.json["data"]["failed"]
+    assert failed["path"] == "in/noise.md" and failed["reason"].startswith("damaged: ")
+    assert "taken" not in failed["reason"]
     taken(own_farm, "in")
 
 

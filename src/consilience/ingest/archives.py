@@ -91,14 +91,17 @@ def members(data: bytes, media_type: str, name: str) -> Iterator[Member | Left]:
 
 def _members(data: bytes, media_type: str, name: str, budget: _Budget, depth: int) -> Iterator[Member | Left]:
     opened = _zip(data, budget) if media_type == ZIP else _stream(data, media_type, name, budget)
+    any_taken = False
     try:
         for each in opened:
+            any_taken = any_taken or isinstance(each, Member)
             yield from _nested(each, budget, depth) if isinstance(each, Member) else (each,)
     except _BoundError:
         raise
     except Exception as error:  # zipfile and tarfile raise nearly everything on damaged input
         said = str(error).strip() or type(error).__name__
-        yield Left("", f"damaged: {said[:150]}; what stands before is taken", failed=True)
+        before = "; what stands before is taken" if any_taken else ""
+        yield Left("", f"damaged: {said[:150]}{before}", failed=True)
 
 
 def _nested(member: Member, budget: _Budget, depth: int) -> Iterator[Member | Left]:
