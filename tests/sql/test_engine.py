@@ -136,6 +136,19 @@ def test_values_are_not_rounded(algebra):
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "made",
+    [
+        "epoch_ms(1714564800000)",
+        """max("strptime"('2024-05-01 12', '%Y-%m-%d %H'))""",
+        "max(TIMESTAMP '2024-05-01 12:00:00')",
+    ],
+)
+def test_times_that_a_query_makes_itself_are_instants(algebra, made):
+    result = algebra.brain.sql(f"SELECT {made} AS t, NULL AS n, count(*) FROM semantic GROUP BY ALL")
+    assert [row[:2] for row in result.rows] == [("2024-05-01T12:00:00Z", None)]
+
+
 def test_ids_are_proven_on_demand(algebra):
     good = algebra.brain.sql("SELECT id FROM blocks", asked=Asked(text="", verify=True))
     assert good.verified == good.count > 5

@@ -108,6 +108,27 @@ def test_no_attack_does_anything_outside(folder, sealed, kind):
             server.accept()
 
 
+def test_types_that_were_guessed_wrong_make_no_other_answer(sealed):
+    query = "SELECT DATE '0044-03-15 (BC)' AS d, 1 AS x, 2 AS x, [INTERVAL 1 MONTH] AS i"
+
+    def cast(types):
+        return ["VARCHAR", "INTEGER", "INTEGER", "VARCHAR[]"]
+
+    first, after = (sealed.run_typed(query, 5, cast, likely_plain=likely) for likely in (False, True))
+    assert first == after == (["d", "x", "x", "i"], first[1], [("0044-03-15 (BC)", 1, 2, ["1 month"])])
+
+
+def test_a_query_that_is_likely_plain_is_one_select_in_the_seal_too(sealed):
+    for text in (
+        "SELECT 1; SELECT 2",
+        "CREATE TABLE t (x INTEGER)",
+        "COPY (SELECT 1) TO 'x.csv'",
+        "SET threads = 1",
+    ):
+        with pytest.raises(QueryError):
+            sealed.run_typed(text, 5, lambda types: None, likely_plain=True)
+
+
 def test_every_statement_but_one_select_is_refused_by_run(sealed):
     for query in ("SELECT 1; SELECT 2", "COMMIT", "CREATE TEMP TABLE x (a INTEGER)", "SET threads = 1"):
         with pytest.raises(QueryError):

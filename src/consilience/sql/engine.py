@@ -7,6 +7,7 @@ those only the modules that it reads. The database with their tables is kept for
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
@@ -236,7 +237,9 @@ class _Query:
     def _run(self, sql: str) -> tuple[tuple[ResultColumn, ...], list[tuple[Any, ...]]]:
         """Run it, with casts where a value would not leave the engine as it is."""
         try:
-            names, types, rows = self._sealed.run_typed(sql, self._asked.limit + 1, _casts)
+            names, types, rows = self._sealed.run_typed(
+                sql, self._asked.limit + 1, _casts, likely_plain=_likely_plain(sql, self._guarded)
+            )
         except EngineError as error:
             folders = tuple(opened.derived for opened in self._opened.values() if opened.tables)
             raise (CacheError(error, folders) if self._from_files and folders else error) from error
@@ -291,6 +294,17 @@ class _Query:
         from consilience.sql.proving import prove_ids
 
         return prove_ids([opened.view for opened in self._opened.values()], columns, rows)
+
+
+_MAKES_TIMES = re.compile(
+    r"\b(?:cast|(?:make|to|date|time|try)_\w+|strptime|last_day|normalized_interval)\b", re.I
+)
+
+
+def _likely_plain(sql: str, guarded: Guarded) -> bool:
+    """Whether the values can probably leave the engine as they are: no table read has times, and nothing makes them."""
+    timed = {str(MemoryType.EPISODIC), str(MemoryType.PROVENANCE)}
+    return not (guarded.files or timed & {read.table for read in guarded.reads} or _MAKES_TIMES.search(sql))
 
 
 def _casts(types: list[Any]) -> list[str] | None:

@@ -111,22 +111,38 @@ class Sealed:
         return self.within(lambda connection: connection.execute(_one(connection, sql)).fetchmany(rows))
 
     def run_typed(
-        self, sql: str, rows: int, cast: Callable[[list[Any]], Sequence[str] | None]
+        self,
+        sql: str,
+        rows: int,
+        cast: Callable[[list[Any]], Sequence[str] | None],
+        *,
+        likely_plain: bool = False,
     ) -> tuple[list[str], list[Any], list[tuple[Any, ...]]]:
         """Names and types of the columns, and the rows. `cast` says of types which SQL types the values are cast to
-        before they leave the engine, None for none. As `run`."""
+        before they leave the engine, None for none. As `run`.
+
+        With `likely_plain` the query runs first and its types are looked at then, which spares binding it twice; where
+        they need casts after all, it runs once more.
+        """
 
         def work(connection: DuckDBPyConnection) -> tuple[list[str], list[Any], list[tuple[Any, ...]]]:
             statement = _one(connection, sql)
-            relation = connection.sql(sql)
-            names, types = list(relation.columns), list(relation.types)
+            if likely_plain:
+                described = connection.execute(statement).description or []
+                names, types = [each[0] for each in described], [each[1] for each in described]
+            else:
+                relation = connection.sql(sql)
+                names, types = list(relation.columns), list(relation.types)
             casts = cast(types)
-            if casts is not None:
-                columns = [f"c{at}" for at in range(len(types))]
-                listed = ", ".join(
-                    f"CAST({c} AS {type_}) AS {c}" for c, type_ in zip(columns, casts, strict=True)
-                )
-                statement = _one(connection, f"SELECT {listed} FROM ({sql}) AS t({', '.join(columns)})")
+            if casts is None:
+                if not likely_plain:
+                    connection.execute(statement)
+                return names, types, connection.fetchmany(rows)
+            columns = [f"c{at}" for at in range(len(types))]
+            listed = ", ".join(
+                f"CAST({c} AS {type_}) AS {c}" for c, type_ in zip(columns, casts, strict=True)
+            )
+            statement = _one(connection, f"SELECT {listed} FROM ({sql}) AS t({', '.join(columns)})")
             return names, types, connection.execute(statement).fetchmany(rows)
 
         return self.within(work)
