@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -29,7 +30,7 @@ from consilience.store.packed import PackedReads
 from consilience.store.schema import CODE, MODULES
 from consilience.store.values import ModuleState, SnapshotInfo, StoredBlock
 
-__all__ = ["BlockReads", "chunks", "read_snapshots"]
+__all__ = ["BlockReads", "chunks", "parsed_snapshot", "read_snapshots"]
 
 SCAN_ROWS = 1_000
 """Blocks that a scan reads at a time."""
@@ -43,6 +44,12 @@ def chunks(values: Iterable[Any], size: int = IN_CLAUSE) -> Iterator[list[Any]]:
     rest = iter(values)
     while part := list(islice(rest, size)):
         yield part
+
+
+@lru_cache(maxsize=16)
+def parsed_snapshot(document: bytes) -> snapshots.Snapshot:
+    """The snapshot of canonical bytes, parsed once for the views that follow one another. Raises FormatError."""
+    return snapshots.parse(document)
 
 
 def read_snapshots(
@@ -59,7 +66,7 @@ def _snapshot_info(
     try:
         if sha256(document) != digest:
             raise IntegrityError("its document does not hash to its digest")
-        parsed = snapshots.parse(document)
+        parsed = parsed_snapshot(document)
         by = msgspec.json.decode(actor, type=Actor)
     except (ConsilienceError, msgspec.MsgspecError, TypeError, ValueError) as error:
         raise CorruptStoreError(

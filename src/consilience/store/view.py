@@ -12,7 +12,7 @@ from consilience.protocol import Digest, MemoryType, format_digest
 from consilience.protocol import snapshot as snapshots
 from consilience.store.connection import Closed, Connection
 from consilience.store.pruned import pruned_snapshot
-from consilience.store.reads import read_snapshots
+from consilience.store.reads import parsed_snapshot, read_snapshots
 from consilience.store.redaction import RedactionReads
 from consilience.store.values import ModuleState, SnapshotInfo
 
@@ -69,7 +69,7 @@ class View(RedactionReads):
 
     @cached_property
     def _modules(self) -> tuple[ModuleState, ...]:
-        return () if self.snapshot is None else module_states(snapshots.parse(self.snapshot.document))
+        return () if self.snapshot is None else module_states(parsed_snapshot(self.snapshot.document))
 
     def count(self, memory_type: MemoryType) -> int:
         return next((m.count for m in self.modules() if m.memory_type is memory_type), 0)
