@@ -86,7 +86,7 @@ ANY = (
 )
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(*ANY)
 def test_the_past_answers_as_it_did(how: str, steps: Any) -> None:
     answers_as_it_did(*how.split(" ", 1), steps)

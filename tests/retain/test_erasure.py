@@ -31,9 +31,8 @@ def small(product: Product) -> None:
 
 def large(product: Product) -> None:
     """An original that is kept as a file of its own: more than a mebibyte, compressed."""
-    noise = random.Random(7)
-    lines = [noise.randbytes(1_200_000).hex()]
-    product.write("notes/gate.md", "# Gates\n\n" + SENTENCE + "\n\n```\n" + "\n".join(lines) + "\n```\n")
+    noise = random.Random(7).randbytes(1_200_000).hex()
+    product.write("notes/gate.md", f"# Gates\n\n{SENTENCE}\n\n<!-- {noise} -->\n")
 
 
 def headed(product: Product) -> None:

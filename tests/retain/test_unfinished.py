@@ -168,7 +168,7 @@ def test_finishing_twice_and_with_nothing_to_do(product: Product, block: str) ->
 def test_a_file_that_came_back_meanwhile_stays(product: Product) -> None:
     """Redacted, cut short, readmitted and taken again before the erasure is finished: the original is needed."""
     noise = __import__("random").Random(3).randbytes(1_200_000).hex()
-    product.write("notes/gate.md", f"# Gates\n\n{SENTENCE}\n\n```\n{noise}\n```\n")
+    product.write("notes/gate.md", f"# Gates\n\n{SENTENCE}\n\n<!-- {noise} -->\n")
     product.ingest("notes", "--brain", "north")
     block = next(
         m["block_id"]
