@@ -66,6 +66,11 @@ def test_whatever_happens_a_delta_tells_the_same_as_a_new_base(steps):
     _check_deltas(steps)
 
 
+def test_what_left_in_a_commit_without_new_blocks_is_gone_from_the_delta():
+    _check_deltas([("leave", 0, 0), ("add", 1, 6)])
+    _check_deltas([("leave", 0, 0), ("query", 0, 0), ("back", 0, 0), ("leave", 1, 1), ("add", 1, 6)])
+
+
 @pytest.mark.soak
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(STEPS)

@@ -428,7 +428,7 @@ class _Maker:
                     ).fetchall()
                 }
                 other = {n for n in now.keys() | before.keys() if now.get(n) != before.get(n)}
-                touched = sorted(other.union(self._view.touched(held.base_max_n)))
+                touched = sorted(other.union(self._view.touched(held.base_max_n, same=True)))
                 inside = self._connection.execute(
                     "SELECT n FROM held.rows WHERE n IN (SELECT unnest(?::BIGINT[]))", [touched]
                 ).fetchall()

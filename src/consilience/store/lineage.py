@@ -307,13 +307,15 @@ class LineageReads(BlockReads):
         current -= self._hidden_now(current).keys()
         return {n for n, source in rows if source in current}
 
-    def touched(self, after: int) -> list[int]:
+    def touched(self, after: int, *, same: bool = False) -> list[int]:
         """Ordinals up to `after` of which an index that had read blocks 1 to `after` may know too little.
 
         Later records registered or derived them (or registered a file they come from), or they left or came
-        back. `after` is the `max_n` of a snapshot.
+        back. `after` is the `max_n` of a snapshot, the last one that has it; with `same` it may be any of them (a
+        commit may bring no blocks and take some away), and what its own commit touched is told too.
         """
-        seen = self._db.rows("SELECT coalesce(max(seq), 0) FROM snapshots WHERE max_n <= ?", (after,))[0][0]
+        which = "max_n < ?" if same else "max_n <= ?"
+        seen = self._db.rows(f"SELECT coalesce(max(seq), 0) FROM snapshots WHERE {which}", (after,))[0][0]
         rows = self._db.rows(
             "SELECT block_n FROM derivation WHERE record_n > :after AND record_n <= :last"
             " UNION SELECT block_n FROM registration WHERE record_n > :after AND record_n <= :last"
