@@ -91,20 +91,19 @@ class Table(Value, frozen=True, kw_only=True):
             return "memory, for this query"
         return "a base and a delta" if self.delta is not None else "a base"
 
-    def select(self, columns: Sequence[str], *, visible: bool) -> str:
-        """SQL for its rows: ordinal `n` and these columns; with `visible` without the hidden ones."""
-        listed = ", ".join(["n", *(f'"{column}"' for column in columns)])
+    def parts(self, columns: Sequence[str], *, visible: bool) -> list[tuple[str, str]]:
+        """What to select its rows from, called `t`, and a WHERE for each part: ordinal `n` and at least these columns;
+        with `visible` without the hidden ones."""
         parts = []
-        shown = ["NOT superseded AND NOT demoted"] if visible and self.hidden else []
+        shown = ["NOT t.superseded AND NOT t.demoted"] if visible and self.hidden else []
         for name, with_gone in ((self.base, False), (self.delta, True)):
             if name is None:
                 continue
             conditions = list(shown)
             if not with_gone and self.gone:
-                conditions.append(f"n NOT IN (SELECT n FROM {_beside(self.delta)}.gone)")
-            where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-            parts.append(f"SELECT {listed} FROM {name}{where}")
-        return " UNION ALL ".join(parts) if parts else empty_select(self.module, columns)
+                conditions.append(f"t.n NOT IN (SELECT n FROM {_beside(self.delta)}.gone)")
+            parts.append((f"{name} t", f" WHERE {' AND '.join(conditions)}" if conditions else ""))
+        return parts or [(f"({empty_select(self.module, columns)}) t", "")]
 
 
 def empty_select(module: MemoryType, columns: Sequence[str]) -> str:

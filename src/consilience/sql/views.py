@@ -84,7 +84,6 @@ def _of_brain(
         listed = f"{_literal(opened.name)} AS brain, {listed}"
     parts = []
     for module in modules:
-        select = opened.tables[module].select(columns, visible=visible)
         joins, more = "", ""
         for text in texts:
             table = scores.table(opened.name, module, text) if scores is not None else None
@@ -95,7 +94,8 @@ def _of_brain(
                 joins += f" LEFT JOIN {table} s{text} ON s{text}.n = t.n"
                 more += f', s{text}.score AS "{name}"'
         shown = listed.replace("'{module}'", _literal(module.value))
-        parts.append(f"SELECT {shown}{more} FROM ({select}) t{joins}")
+        for source, where in opened.tables[module].parts(columns, visible=visible):
+            parts.append(f"SELECT {shown}{more} FROM {source}{joins}{where}")
     return " UNION ALL ".join(parts)
 
 
