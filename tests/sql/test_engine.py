@@ -288,5 +288,32 @@ def test_a_column_called_like_a_word_of_sql_is_told_how_to_be_written(algebra):
 def test_a_column_that_is_not_there_is_told_in_our_words(algebra):
     with pytest.raises(QueryError) as caught:
         algebra.rows("SELECT statment FROM semantic")
-    assert caught.value.message == "there is no column statment in the tables of its FROM"
+    assert caught.value.message == "line 1, column 8: there is no column statment in the tables of its FROM"
     assert caught.value.hint is not None and caught.value.hint.startswith("did you mean statement")
+
+
+@pytest.mark.parametrize(
+    ("query", "place"),
+    [
+        ("SELECT 'nope',\n  label, nope FROM semantic", "line 2, column 10"),
+        ('SELECT "nope" FROM semantic', "line 1, column 8"),
+        ("SELECT s.nope FROM semantic s", "line 1, column 8"),
+        ("SELECT label, algebra.semantic.nope FROM algebra.semantic", "line 1, column 15"),
+        (
+            "SELECT s.label FROM semantic s JOIN blocks b ON b.id = s.id WHERE b.label = 'x'",
+            "line 1, column 67",
+        ),
+        ("SELECT 'ä', /* nope */ id FROM semantic ORDER BY nope", "line 1, column 50"),
+        ("SELECT count(*) FROM semantic GROUP BY nope", "line 1, column 40"),
+        ("SELECT * EXCLUDE (nope) FROM semantic", "line 1, column 19"),
+        ("SELECT * FROM semantic JOIN blocks USING (nope)", "line 1, column 43"),
+        ("SELECT (SELECT max(nope) FROM blocks) FROM semantic", "line 1, column 20"),
+        ("SELECT x.id FROM semantic", "line 1, column 8"),
+        ("SELECT s.nope FROM (SELECT unnest(sources) AS s FROM semantic)", "line 1, column 8"),
+    ],
+)
+def test_a_name_that_is_not_there_is_told_with_its_place(algebra, query, place):
+    with pytest.raises(QueryError) as caught:
+        algebra.rows(query)
+    assert caught.value.message.startswith(f"{place}: ")
+    assert "brain:" not in caught.value.message

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from consilience.errors import StorageError, UsageError
+from consilience.errors import QueryError, StorageError, UsageError
 from consilience.model import Skipped, Value
 from consilience.protocol import MemoryType, format_digest
 from consilience.sql import cache
@@ -172,7 +172,8 @@ class _Query:
 
     def explain(self) -> SqlExplanation:
         sql, _ = self.prepare()
-        rows = self._sealed.within(lambda connection: connection.execute(f"EXPLAIN {sql}").fetchall())
+        with self._placing():
+            rows = self._sealed.within(lambda connection: connection.execute(f"EXPLAIN {sql}").fetchall())
         return SqlExplanation(
             query=self._guarded.canonical,
             tables=tuple(
@@ -237,9 +238,10 @@ class _Query:
     def _run(self, sql: str) -> tuple[tuple[ResultColumn, ...], list[tuple[Any, ...]]]:
         """Run it, with casts where a value would not leave the engine as it is."""
         try:
-            names, types, rows = self._sealed.run_typed(
-                sql, self._asked.limit + 1, _casts, likely_plain=_likely_plain(sql, self._guarded)
-            )
+            with self._placing():
+                names, types, rows = self._sealed.run_typed(
+                    sql, self._asked.limit + 1, _casts, likely_plain=_likely_plain(sql, self._guarded)
+                )
         except EngineError as error:
             folders = tuple(opened.derived for opened in self._opened.values() if opened.tables)
             raise (CacheError(error, folders) if self._from_files and folders else error) from error
@@ -250,6 +252,16 @@ class _Query:
         return columns, [
             tuple(convert(value) for convert, value in zip(converters, row, strict=True)) for row in rows
         ]
+
+    @contextlib.contextmanager
+    def _placing(self) -> Iterator[None]:
+        """Let an error about a name out with its place in the query."""
+        try:
+            yield
+        except QueryError as error:
+            from consilience.sql.placing import placed
+
+            raise placed(error, self._asked.text, self._guarded.statement) from error.__cause__
 
     # --- what it rests on -------------------------------------------------------------------------------------
 
