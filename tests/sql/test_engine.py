@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import datetime as dt
+import decimal
+import io
 import json
 
 import pytest
@@ -231,6 +234,37 @@ def test_registered_files_are_tables(files):
         for p in (made.brain.path / "derived" / "tables").iterdir()
         if p.suffix in (".csv", ".tsv", ".jsonl")
     ]
+
+
+def test_a_registered_parquet_file_is_a_table(files):
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    made, add = files
+    day = dt.datetime(2024, 5, 1, 12, tzinfo=dt.UTC)
+    rows = [
+        {"name": "Sun", "mass": decimal.Decimal("1.50"), "moons": [], "seen": day},
+        {"name": "Earth", "mass": None, "moons": ["Moon"], "seen": None},
+    ]
+    written = io.BytesIO()
+    types = pyarrow.schema(
+        {
+            "name": pyarrow.string(),
+            "mass": pyarrow.decimal128(9, 2),
+            "moons": pyarrow.list_(pyarrow.string()),
+            "seen": pyarrow.timestamp("us", tz="UTC"),
+        }.items()
+    )
+    parquet.write_table(pyarrow.Table.from_pylist(rows, schema=types), written)
+    add("tables/bodies.parquet", written.getvalue())
+    assert made.rows('SELECT * FROM data."bodies.parquet" ORDER BY name') == [
+        ("Earth", None, ["Moon"], None),
+        ("Sun", "1.50", [], "2024-05-01T12:00:00Z"),
+    ]
+    assert made.rows('SELECT count(*), sum(mass) FROM data."tables/bodies.parquet"') == [(2, "1.50")]
+    roots = {root.key for root in made.brain.sql('FROM data."bodies.parquet"').verified_against}
+    assert roots == {"algebra.canonical", "algebra.provenance"}
+    add("tables/cut.parquet", written.getvalue()[:-20])
+    with pytest.raises(QueryError, match=r"cut\.parquet: it cannot be read as a table"):
+        made.rows('FROM data."cut.parquet"')
 
 
 def test_a_name_that_several_files_have_is_refused(files):
