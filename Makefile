@@ -7,6 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST_ARGS ?=
 JOBS ?= 2
+FUZZ_SECONDS ?= 180
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -18,7 +19,7 @@ help:
 	@echo 'make lint     lint, types and imports alone'
 	@echo 'make pytest   tests alone; PYTEST_ARGS="-k fusion" chooses, JOBS=4 side by side'
 	@echo 'make soak     the long runs; PYTEST_ARGS=--soak-examples=10000 makes them shorter'
-	@echo 'make fuzz     queries nobody wrote, against the guard and the seal'
+	@echo 'make fuzz     queries nobody wrote, against the guard and the seal; FUZZ_SECONDS=600 for longer with atheris'
 	@echo 'make bench    the benchmarks that there are, and how to run one'
 	@echo 'make readme   put the output of the demo into the README'
 	@echo 'make format   put the code into its format'
@@ -51,7 +52,12 @@ soak: venv-dev
 	$(BIN)/python -m pytest -m soak -n $(JOBS) $(PYTEST_ARGS)
 
 fuzz: venv-dev
-	$(BIN)/python -m pytest -m soak tests/sql/test_fuzz.py $(PYTEST_ARGS)
+	@if $(BIN)/python -c 'import atheris' 2>/dev/null; then \
+	    nice -n 10 $(BIN)/python tests/fuzz/fuzz_guard.py -max_total_time=$(FUZZ_SECONDS); \
+	else \
+	    echo 'without coverage: `$(BIN)/pip install atheris` is what guides by it'; \
+	    $(BIN)/python -m pytest -m soak tests/sql/test_fuzz.py $(PYTEST_ARGS); \
+	fi
 
 bench: venv-dev
 	@for file in bench/bench_*.py; do \

@@ -6,6 +6,7 @@ error of ours, within its limits and without a trace outside.
 
 from __future__ import annotations
 
+import contextlib
 import re
 
 import pytest
@@ -90,8 +91,13 @@ QUERIES = st.one_of(changed(), changed(), expressions(), TEXTS)
 
 @pytest.fixture(scope="module")
 def ground(tmp_path_factory):
+    with sealed_ground(tmp_path_factory.mktemp("fuzz")) as made:
+        yield made
+
+
+@contextlib.contextmanager
+def sealed_ground(folder):
     """A sealed database with a view for every table that a query may name, and a folder to watch."""
-    folder = tmp_path_factory.mktemp("fuzz")
     with connect() as made:
         made.execute(f"ATTACH '{folder / 'cache.duckdb'}' AS cache")
         made.execute("CREATE TABLE cache.t AS SELECT range AS n FROM range(20)")
