@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import msgspec
 
@@ -24,6 +24,7 @@ from consilience.ingest import decoding
 from consilience.protocol import (
     Digest,
     MemoryType,
+    canonical,
     content_refs,
     decode,
     format_digest,
@@ -124,7 +125,7 @@ class Checker:
         name, block = self._proven[_claim(found.citation)]
         stands = None
         if found.quotation is not None and block.content is not None:
-            texts = [normal(text) for text in _strings(msgspec.json.decode(block.content))]
+            texts = [normal(text) for text in canonical.strings_in(msgspec.json.decode(block.content))]
             stands = stands_in(found.quotation, texts)
         return Finding(
             found=found,
@@ -327,21 +328,9 @@ class _Brain:
     def _read_texts(self, block: StoredBlock) -> Iterator[str]:
         """Every string of a block's payload, and the text of the bytes that it names."""
         assert block.data is not None
-        yield from _strings(msgspec.json.decode(payload_json(block.data)))
+        yield from canonical.strings_in(msgspec.json.decode(payload_json(block.data)))
         for ref in content_refs(decode(block.data).payload):
             if self.view.has_content(parse_digest(ref.blob)):
                 found = decoding.decode(self.view.content(parse_digest(ref.blob)))
                 if isinstance(found, decoding.Decoded):
                     yield found.text
-
-
-def _strings(value: Any) -> Iterator[str]:
-    rest = [value]
-    while rest:
-        value = rest.pop()
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, dict):
-            rest += value.values()
-        elif isinstance(value, list):
-            rest += value

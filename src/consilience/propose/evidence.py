@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import msgspec
 
@@ -15,7 +14,16 @@ from consilience.ingest import decoding
 from consilience.ingest.pipeline import is_from_reader
 from consilience.model import Locator, Source
 from consilience.plan.entries import text_of
-from consilience.protocol import Canonical, Digest, MemoryType, Payload, decode, parse_digest, payload_json
+from consilience.protocol import (
+    Canonical,
+    Digest,
+    MemoryType,
+    Payload,
+    canonical,
+    decode,
+    parse_digest,
+    payload_json,
+)
 from consilience.store import StoredBlock
 from consilience.store.redaction import RedactionReads
 
@@ -115,7 +123,7 @@ class Evidence:
                 text=text_of(payload),
                 origin=_origin(sources),
                 locator=next((s.locator for s in sources if s.locator), None),
-                strings=tuple(_strings(msgspec.json.decode(payload_json(block.data)))),
+                strings=tuple(canonical.strings_in(msgspec.json.decode(payload_json(block.data)))),
                 places=tuple(s.place for s in sources if s.locator),
             )
         words = self._words(payload)
@@ -189,15 +197,3 @@ class Evidence:
 
 def _origin(sources: Sequence[Source]) -> str | None:
     return next((s.origin for s in sources if s.origin), None)
-
-
-def _strings(value: Any) -> Iterator[str]:
-    rest = [value]
-    while rest:
-        value = rest.pop()
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, dict):
-            rest += value.values()
-        elif isinstance(value, list):
-            rest += value

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from consilience.errors import ConsilienceError
 from consilience.ingest.decoding import is_visible
@@ -28,6 +27,7 @@ from consilience.protocol import (
     Semantic,
     Verdict,
     build_document,
+    canonical,
     content_refs,
     format_digest,
     parse_digest,
@@ -193,7 +193,9 @@ class Gate:
             if not is_visible(payload[name]):
                 outcome.reject(SCHEMA, f"{name} says nothing", name)
         if (
-            found := next((hit for text in _strings(payload) if (hit := _INVISIBLE.search(text))), None)
+            found := next(
+                (hit for text in canonical.strings_in(payload) if (hit := _INVISIBLE.search(text))), None
+            )
         ) is not None:
             code = f"U+{ord(found[0]):04X}"
             outcome.reject(INVISIBLE, f"{code} makes the text read otherwise than it is stored", "payload")
@@ -327,18 +329,6 @@ def _targets(block: Block) -> Iterator[Digest]:
     if isinstance(payload, Procedural):
         for step in payload.steps:
             yield from (parse_digest(each) for each in step.uses or ())
-
-
-def _strings(value: Any) -> Iterator[str]:
-    rest = [value]
-    while rest:
-        value = rest.pop()
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, dict):
-            rest += value.values()
-        elif isinstance(value, list):
-            rest += value
 
 
 def _short(block_id: Digest) -> str:

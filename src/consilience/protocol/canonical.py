@@ -7,13 +7,14 @@ that no two readers disagree on a number (RFC 7493, 2.2). Unicode is not normali
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
 
 from consilience.errors import FormatError
 
-__all__ = ["MAX_SAFE_INTEGER", "decode", "encode", "encode_struct", "require"]
+__all__ = ["MAX_SAFE_INTEGER", "decode", "encode", "encode_struct", "require", "strings_in"]
 
 MAX_SAFE_INTEGER: Final = 2**53 - 1
 """The largest integer n such that IEEE 754 doubles hold every integer from -n to n exactly."""
@@ -154,3 +155,16 @@ def _refuse_surrogates(value: Any) -> None:
 
 def _first_difference(a: bytes, b: bytes) -> int:
     return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+
+
+def strings_in(value: Any) -> Iterator[str]:
+    """Every string value of a JSON value, keys left out, in no particular order, however deep."""
+    rest = [value]
+    while rest:
+        value = rest.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict):
+            rest += value.values()
+        elif isinstance(value, list):
+            rest += value
