@@ -39,7 +39,10 @@ def similarities(work: Working, ns: Sequence[int]) -> dict[int, float]:
     index, centre = work.reader.vectors, work.centre
     if index is None or work.question_vector is None or centre is None or not ns:
         return {}
-    values = index.scores(work.question_vector, ns) - index.scores(centre, ns)
+    import numpy as np
+
+    with np.errstate(invalid="ignore"):  # rows of a damaged file
+        values = index.scores(work.question_vector, ns) - index.scores(centre, ns)
     return {
         n: round(float(v) - work.commonness, 6)
         for n, v in zip(ns, values, strict=True)
