@@ -7,6 +7,7 @@ import os
 import re
 import tempfile
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 from consilience.errors import StorageError
@@ -27,7 +28,7 @@ def write_atomically(path: Path, data: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         Path(temporary).replace(path)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except OSError as error:
         if temporary is not None:
             with contextlib.suppress(OSError):
@@ -53,27 +54,32 @@ def seal_holds(document: bytes) -> bool | None:
     return None if found is None else zlib.crc32(document[: found.start()]) == int(found[1], 16)
 
 
+def abandoned(folder: Path, prefix: str) -> Iterator[Path]:
+    """What is named `PREFIX<process id>.*` after processes that are no more, where the system tells (POSIX does)."""
+    if os.name != "posix":
+        return
+    for left in list(folder.iterdir()):
+        if not left.name.startswith(prefix):
+            continue
+        try:
+            os.kill(int(left.name.removeprefix(prefix).partition(".")[0]), 0)
+        except ProcessLookupError:
+            yield left
+        except (ValueError, OverflowError, OSError):
+            continue
+
+
 def discard_abandoned(folder: Path, prefix: str) -> None:
     """Remove the files `PREFIX<process id>.*` of processes that are no more, where the system tells (POSIX does).
 
     What cannot be removed stays.
     """
-    if os.name != "posix":
-        return
-    for left in folder.iterdir():
-        if not left.name.startswith(prefix):
-            continue
-        maker = left.name.removeprefix(prefix).partition(".")[0]
-        try:
-            os.kill(int(maker), 0)
-        except ProcessLookupError:
-            with contextlib.suppress(OSError):
-                left.unlink()
-        except (ValueError, OverflowError, OSError):
-            continue
+    for left in abandoned(folder, prefix):
+        with contextlib.suppress(OSError):
+            left.unlink()
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make a rename in a folder durable, where the platform lets a folder be opened (POSIX does)."""
     if os.name != "posix":
         return

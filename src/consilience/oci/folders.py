@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import glob
 import os
 import shutil
 import threading
@@ -12,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from consilience.errors import ConflictError, StorageError
+from consilience.files import abandoned
 
 __all__ = ["beside", "disk_error", "publish"]
 
@@ -33,7 +33,9 @@ def beside(target: Path, doing: str) -> Iterator[Path]:
     made = [folder for folder in target.parents if not folder.exists()]
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        _discard_abandoned(target.parent, stem)
+        with contextlib.suppress(PermissionError):
+            for left in abandoned(target.parent, stem):
+                shutil.rmtree(left, ignore_errors=True)
         temporary.mkdir()
     except OSError as error:
         raise disk_error(error, "cannot make", temporary) from error
@@ -65,16 +67,3 @@ def publish(temporary: Path, target: Path) -> None:
                 f"{target} was made by another process meanwhile", hint="run the command again"
             ) from error
         raise disk_error(error, "cannot make", target) from error
-
-
-def _discard_abandoned(folder: Path, stem: str) -> None:
-    """Remove the unfinished folders of processes that are no more, where the system tells (POSIX does)."""
-    if os.name != "posix":
-        return
-    for left in folder.glob(f"{glob.escape(stem)}*"):
-        try:
-            os.kill(int(left.name.removeprefix(stem).partition(".")[0]), 0)
-        except ProcessLookupError:
-            shutil.rmtree(left, ignore_errors=True)
-        except (ValueError, OverflowError, OSError):
-            continue

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from consilience.errors import StorageError
+from consilience.files import sync_folder
 from consilience.protocol import Digest
 from consilience.store.codec import ZSTD
 from consilience.store.connection import storage_error
@@ -78,14 +79,3 @@ def list_files(folder: Path) -> Iterator[Path]:
         for part in folder.iterdir():
             if part.name != _TEMPORARY and part.is_dir():
                 yield from part.iterdir()
-
-
-def sync_folder(folder: Path) -> None:
-    """Make a rename in a folder durable, where the platform lets a folder be opened (POSIX does)."""
-    if os.name != "posix":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

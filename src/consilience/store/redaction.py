@@ -19,6 +19,7 @@ from typing import Final
 import msgspec
 
 from consilience.errors import ConsilienceError, PolicyError
+from consilience.files import sync_folder
 from consilience.protocol import (
     Digest,
     MemoryType,
@@ -31,7 +32,7 @@ from consilience.protocol import (
 )
 from consilience.store.codec import ERASED, PACKED, RAW, DecodeError
 from consilience.store.connection import CONTENT, Connection, marks, storage_error
-from consilience.store.content import file_for, sync_folder
+from consilience.store.content import file_for
 from consilience.store.lineage import LineageReads
 from consilience.store.packed import FragmentReads, read_forms
 from consilience.store.reads import chunks

@@ -21,7 +21,7 @@ from consilience.errors import (
     StorageError,
     UsageError,
 )
-from consilience.files import discard_abandoned
+from consilience.files import discard_abandoned, sync_folder
 from consilience.protocol import Actor, Digest, validate_actor_id
 from consilience.store.connection import (
     CONTENT,
@@ -33,7 +33,7 @@ from consilience.store.connection import (
     open_connection,
     storage_error,
 )
-from consilience.store.content import discard_temporary, list_files, sync_folder
+from consilience.store.content import discard_temporary, list_files
 from consilience.store.holder import holder_of
 from consilience.store.redaction import ToErase, remove_files, strike, to_erase
 from consilience.store.schema import APPLICATION_ID, FORMAT, SCHEMA
