@@ -93,6 +93,24 @@ def test_both_generators_where_there_is_a_model(tmp_path: Path) -> None:
     assert found.silence is None and found.model == "hashed"
 
 
+def test_a_text_is_embedded_once_in_a_work_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from consilience.embed.hashed import HashedEmbedder
+
+    embedded: list[str] = []
+    embed = HashedEmbedder.embed
+
+    def counting(self: HashedEmbedder, texts: Any, *, role: Any) -> Any:
+        embedded.extend(texts if role == "passage" else ())
+        return embed(self, texts, role=role)
+
+    monkeypatch.setattr(HashedEmbedder, "embed", counting)
+    lent = quality(project(tmp_path / "farm"), setting(tmp_path, "hashed"))
+    whole = [text for text in embedded if text.startswith(("The pump of well", "Relay station"))]
+    assert sorted(whole) == sorted(set(whole)) and len(whole) == 24
+    anew = quality(tmp_path / "farm" / "radio", setting(tmp_path / "other", "hashed"))
+    assert [w.measures for w in anew.subjects[0].ways] == [w.measures for w in lent.subjects[1].ways]
+
+
 def test_run_files_give_the_same_measures(folder: Path, report: QualityReport) -> None:
     import ir_measures
 

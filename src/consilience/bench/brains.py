@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from consilience.bench import known
 from consilience.brain import Brain
 from consilience.embed import EmbedderSpec
 from consilience.progress import Progress
@@ -75,6 +76,8 @@ def make(
         complete = view.count(MemoryType.SEMANTIC) == len(blocks)
     if not complete:
         fill(brain, name, documents, list(blocks.values()), clock())
+        others = sorted(each.parent for each in work.glob("*/brain.db") if each.parent != path)
+        known.lend(path, others, blocks, embedder, cache_dir)
     brain.index(progress=progress)
     return Made(name, brain, held)
 
