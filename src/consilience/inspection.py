@@ -248,7 +248,7 @@ def brain_status(reader: Reader, path: Path) -> BrainStatus:
         changed_by=snapshot.actor.id if snapshot is not None else None,
         snapshots=view.snapshot_count(),
         modules=modules,
-        files=sum(1 for _ in view.origins()),
+        files=_files(view),
         behind=behind,
         unembedded=unembedded,
         model=reader.vectors.tag if reader.vectors is not None else None,
@@ -258,6 +258,12 @@ def brain_status(reader: Reader, path: Path) -> BrainStatus:
         healthy=not advice,
         advice=advice,
     )
+
+
+def _files(view: View) -> int:
+    """Origins that hold what was read from a file; remembered words have an origin too (docs/decisions/0212)."""
+    read = view.mentioned()
+    return sum(held.n in read for _, held in view.origins())
 
 
 def _advice(reader: Reader, searched: int, behind: int, unembedded: int) -> tuple[str, ...]:

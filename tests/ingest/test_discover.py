@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from consilience.errors import UsageError
 from consilience.ingest import Found, Skipped, discover
+from consilience.ingest.discover import origin_of
 
 
 def walk(*paths: Path | str, root: Path | None = None, **options: Any) -> list[Found | Skipped]:
@@ -187,3 +191,25 @@ def test_what_is_no_regular_file_is_not_opened(tmp_path: Path) -> None:
         pytest.skip("no named pipes here")
     os.mkfifo(tmp_path / "pipe.md")
     assert skipped(walk(tmp_path, root=tmp_path)) == {"pipe.md": "not a regular file"}
+
+
+@given(st.lists(st.sampled_from(["a", "b c", "ü", "%41", "x#y"]), min_size=1, max_size=4), st.integers(0, 4))
+def test_the_origin_of_what_is_listed_is_that_of_its_path(parts: list[str], above: int) -> None:
+    """Wherever the root lies: above the folder that is walked, in it, or beside the file."""
+    with tempfile.TemporaryDirectory() as folder:
+        top = Path(folder)
+        file = top.joinpath(*parts, "n ö.md")
+        file.parent.mkdir(parents=True)
+        file.write_text("Words of some kind.\n", encoding="utf-8")
+        root = top.joinpath(*parts[:above])
+        assert found(walk(top, root=root)) == [origin_of(file, root)]
+        assert found(walk(top)) == [origin_of(file, None)]
+
+
+def test_an_ignore_file_of_a_folder_reached_by_a_link_counts(tmp_path: Path) -> None:
+    make(tmp_path, "elsewhere/in/a.md", "elsewhere/in/b.md", "walked/own.md")
+    (tmp_path / "elsewhere/in/.ignore").write_text("b.md\n")
+    (tmp_path / "walked/in").symlink_to(tmp_path / "elsewhere/in")
+    results = walk(tmp_path / "walked", root=tmp_path)
+    assert found(results) == ["walked/own.md", "walked/in/a.md"]
+    assert skipped(results) == {"walked/in/b.md": "ignored by .ignore"}

@@ -13,6 +13,7 @@ from consilience.embed import EmbedderSpec
 from consilience.ingest.pipeline import label_of
 from consilience.ingest.report import IngestReport
 from consilience.model import Query
+from consilience.propose.remember import Fact, remember
 from consilience.protocol import Actor, ActorKind, MemoryType, Semantic, decode
 
 ACTOR = Actor(id="ana@example.org", kind=ActorKind.HUMAN)
@@ -237,3 +238,13 @@ def test_an_interrupt_keeps_what_was_committed(kept: Kept, monkeypatch: pytest.M
 def test_a_label_is_the_beginning_of_the_text_cut_at_a_word(text: str, label: str) -> None:
     assert label_of(text)[:80] == label_of(text)
     assert label_of(text).startswith(label[:60])
+
+
+def test_a_status_counts_files_and_not_what_was_remembered(kept: Kept) -> None:
+    kept.write("a.md", INTRO)
+    kept.ingest()
+    remember(kept.brain.store, "kept", Fact(text=SECOND), actor=ACTOR, clock=kept.clock, source="a book")
+    assert kept.brain.status().files == 1
+    (kept.docs / "a.md").rename(kept.docs / "b.md")
+    kept.ingest()
+    assert kept.brain.status().files == 2

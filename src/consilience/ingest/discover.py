@@ -15,6 +15,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote_from_bytes
 
 import msgspec
 
@@ -27,16 +28,26 @@ if TYPE_CHECKING:
 IGNORE_FILES = (".gitignore", ".ignore", ".consilienceignore")
 """Later names overrule earlier ones in the same folder."""
 
+_IGNORE_NAMES = frozenset(IGNORE_FILES)
+
 MAX_BYTES = 64 * 1024 * 1024
 _GLOB = re.compile(r"[*?\[]")
 
 
 class Found(msgspec.Struct, frozen=True):
-    """A file to read. `origin` names it in provenance; `size` is in bytes."""
+    """A file to read. `file` is its path as the system gives it, `origin` its name in provenance, `size` in bytes."""
 
-    path: Path
+    file: str
     origin: str
     size: int
+
+    @property
+    def path(self) -> Path:
+        return Path(self.file)
+
+    @property
+    def name(self) -> str:
+        return os.path.basename(self.file)
 
     def read(self) -> bytes:
         """The file's bytes. Raises OSError."""
@@ -68,10 +79,13 @@ class Inside(Found, frozen=True):
 class Skipped(msgspec.Struct, frozen=True):
     """A file or folder left out. `error` is set where that is no rule but a failure: missing, unreadable."""
 
-    path: Path
+    file: str
     origin: str
     reason: str
     error: bool = False
+
+
+Item = Found | Skipped
 
 
 def origin_of(path: Path, root: Path | None) -> str:
@@ -96,7 +110,7 @@ def discover(
     exclude: Sequence[str] = (),
     use_ignore_files: bool = True,
     max_bytes: int = MAX_BYTES,
-) -> Iterator[Found | Skipped]:
+) -> Iterator[Item]:
     """Walk `paths` (files, folders, globs as text) and yield every file once, in a fixed order.
 
     `include` and `exclude` are gitignore-style patterns relative to each folder given; a file must match one of
@@ -104,6 +118,31 @@ def discover(
     A folder that holds a brain is left out too. Raises UsageError for a pattern that is none and for an empty path;
     failures of single files are yielded.
     """
+    walk = _walk_of(paths, root, include, exclude, use_ignore_files, max_bytes)
+    return (item for item, _ in walk)
+
+
+def discover_with_stat(
+    paths: Iterable[str | Path],
+    *,
+    root: Path | None = None,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    use_ignore_files: bool = True,
+    max_bytes: int = MAX_BYTES,
+) -> Iterator[tuple[Item, os.stat_result | None]]:
+    """As `discover`, each file that is found with what the system said of it when it was listed."""
+    return _walk_of(paths, root, include, exclude, use_ignore_files, max_bytes)
+
+
+def _walk_of(
+    paths: Iterable[str | Path],
+    root: Path | None,
+    include: Sequence[str],
+    exclude: Sequence[str],
+    use_ignore_files: bool,
+    max_bytes: int,
+) -> Iterator[_Listed]:
     paths = list(paths)
     if "" in paths:
         raise UsageError(
@@ -133,6 +172,9 @@ def _why(error: OSError) -> str:
     return f"cannot be read: {error.strerror or error}"
 
 
+_Listed = tuple[Item, os.stat_result | None]
+
+
 class _Rules(msgspec.Struct, frozen=True):
     """The ignore rules of one folder, and those of the folders around it."""
 
@@ -144,13 +186,31 @@ class _Rules(msgspec.Struct, frozen=True):
         """The name of the ignore file that rules `path` out; the innermost word counts."""
         rules: _Rules | None = self
         while rules is not None:
-            relative = os.path.relpath(path, rules.folder).replace(os.sep, "/") + ("/" if is_dir else "")
+            below = path[len(rules.folder.rstrip(os.sep)) + 1 :]
+            relative = below.replace(os.sep, "/") + ("/" if is_dir else "")
             for name, spec in reversed(rules.specs):
                 verdict = spec.check_file(relative).include
                 if verdict is not None:
                     return name if verdict else None
             rules = rules.outer
         return None
+
+
+class _Place(msgspec.Struct, frozen=True):
+    """A folder to list. What its entries' names are put behind is worked out once: `origin` of the folder itself, and
+    `relative`, its place below the folder given with a slash at its end, for the patterns."""
+
+    path: str
+    origin: str
+    relative: str
+    rules: _Rules | None
+    only: GitIgnoreSpec | None
+
+    def origin_of(self, name: str) -> str:
+        if self.origin.startswith("file:"):
+            return f"{self.origin.rstrip('/')}/{quote_from_bytes(os.fsencode(name))}"
+        shown = name if name.isascii() else _text(name)
+        return shown if self.origin == "." else f"{self.origin}/{shown}"
 
 
 class _Walk:
@@ -168,26 +228,27 @@ class _Walk:
         self.media_type_of = media_type_of
         self.database = DATABASE
         self.root = root
+        self.top = os.path.abspath(root) if root is not None else None
         self.include = include
         self.exclude = exclude
         self.use_ignore_files = use
         self.max_bytes = limit
         self.seen: set[tuple[int, int]] = set()
         self.names: dict[str, str] = {}
-        self.linked: list[tuple[str, str, _Rules | None, GitIgnoreSpec | None]] = []
+        self.linked: list[tuple[str, _Place]] = []
         self.allowed: list[str] = []
 
-    def run(self, paths: Sequence[Path]) -> Iterator[Found | Skipped]:
+    def run(self, paths: Sequence[Path]) -> Iterator[_Listed]:
         self.allowed = [os.path.realpath(p) for p in ([self.root, *paths] if self.root else paths)]
         for path in paths:
             yield from self._given(path)
         while self.linked:
-            link, base, rules, only = self.linked.pop(0)
-            yield from self._link(link, base, rules, only)
+            name, place = self.linked.pop(0)
+            yield from self._link(name, place)
 
     # --- what the caller named --------------------------------------------------------------------------------
 
-    def _given(self, path: Path) -> Iterator[Found | Skipped]:
+    def _given(self, path: Path) -> Iterator[_Listed]:
         text = os.path.abspath(path)
         try:
             info = os.stat(text)
@@ -204,148 +265,147 @@ class _Walk:
             yield self._skip(text, _why(error) if isinstance(error, OSError) else str(error), error=True)
             return
         if stat.S_ISDIR(info.st_mode):
-            yield from self._folder(text, text, self._rules_above(text), None)
+            yield from self._folder(self._start(text, self._rules_above(text), None))
         else:
-            yield from self._file(text, info)
+            yield from self._file(text, origin_of(Path(text), self.root), info)
 
-    def _glob(self, path: Path) -> Iterator[Found | Skipped]:
+    def _start(self, folder: str, rules: _Rules | None, only: GitIgnoreSpec | None) -> _Place:
+        return _Place(folder, origin_of(Path(folder), self.root), "", rules, only)
+
+    def _glob(self, path: Path) -> Iterator[_Listed]:
         parts = path.parts
         fixed = next(n for n, part in enumerate(parts) if _GLOB.search(part))
         base = os.path.abspath(Path(*parts[:fixed]) if fixed else Path())
         only = pattern_spec(["/" + "/".join(parts[fixed:])])
         count = 0
         if os.path.isdir(base):
-            for result in self._folder(base, base, self._rules_above(base), only):
-                count += isinstance(result, Found)
+            for result in self._folder(self._start(base, self._rules_above(base), only)):
+                count += isinstance(result[0], Found)
                 yield result
         if not count and not self.linked:
             yield self._skip(os.path.abspath(path), "matches no file", error=True)
 
     def _rules_above(self, folder: str) -> _Rules | None:
         """Rules of the folders between `root` and the folder given."""
-        if self.root is None or not self.use_ignore_files:
+        if self.top is None or not self.use_ignore_files:
             return None
-        top = os.path.abspath(self.root)
-        if folder == top or os.path.commonpath([top, folder]) != top:
+        if folder == self.top or os.path.commonpath([self.top, folder]) != self.top:
             return None
         rules: _Rules | None = None
-        at = top
-        for part in Path(folder).relative_to(top).parts:
-            rules = self._rules(at, rules)
+        at = self.top
+        for part in Path(folder).relative_to(at).parts:
+            rules = _rules(at, rules, IGNORE_FILES)
             at = os.path.join(at, part)
         return rules
 
     # --- below a folder ---------------------------------------------------------------------------------------
 
-    def _folder(
-        self, start: str, base: str, rules: _Rules | None, only: GitIgnoreSpec | None
-    ) -> Iterator[Found | Skipped]:
-        todo: list[tuple[str, _Rules | None]] = [(start, rules)]
+    def _folder(self, start: _Place) -> Iterator[_Listed]:
+        todo = [start]
         while todo:
-            folder, outer = todo.pop()
+            place = todo.pop()
             try:
-                info = os.stat(folder)
+                info = os.stat(place.path)
                 if self._again(info):
                     continue
-                with os.scandir(folder) as entries:
+                with os.scandir(place.path) as entries:
                     names = sorted(entries, key=lambda entry: os.fsencode(entry.name))
             except OSError as error:
-                yield self._skip(folder, _why(error), error=True)
+                yield self._skip(place.path, _why(error), error=True, origin=place.origin)
                 continue
-            inner = self._rules(folder, outer) if self.use_ignore_files else None
-            below: list[tuple[str, _Rules | None]] = []
+            inner = place
+            if self.use_ignore_files and (present := {entry.name for entry in names} & _IGNORE_NAMES):
+                files = [name for name in IGNORE_FILES if name in present]
+                inner = msgspec.structs.replace(place, rules=_rules(place.path, place.rules, files))
+            below: list[_Place] = []
             for entry in names:
-                is_dir = self._is_dir(entry)
-                reason = self._ruled_out(entry.path, entry.name, base, is_dir, inner, only)
+                is_dir = _is_dir(entry)
+                reason = self._ruled_out(entry.path, entry.name, is_dir, inner)
                 if reason is not None:
                     if reason:
-                        yield self._skip(entry.path, reason)
+                        yield self._skip(entry.path, reason, origin=place.origin_of(entry.name))
                 elif entry.is_symlink():
-                    self.linked.append((entry.path, base, inner, only))
+                    self.linked.append((entry.name, inner))
                 elif is_dir:
-                    below.append((entry.path, inner))
+                    below.append(self._inside(inner, entry.name, entry.path))
                 else:
-                    yield from self._entry(entry.path)
+                    yield from self._entry(entry, place)
             todo.extend(reversed(below))
 
-    def _is_dir(self, entry: os.DirEntry[str]) -> bool:
-        try:
-            return entry.is_dir()
-        except OSError:
-            return False
+    def _inside(self, outer: _Place, name: str, path: str) -> _Place:
+        origin = "." if path == self.top else outer.origin_of(name)
+        return _Place(path, origin, f"{outer.relative}{name}/", outer.rules, outer.only)
 
-    def _ruled_out(
-        self, path: str, name: str, base: str, is_dir: bool, rules: _Rules | None, only: GitIgnoreSpec | None
-    ) -> str | None:
+    def _ruled_out(self, path: str, name: str, is_dir: bool, place: _Place) -> str | None:
         """Why a name below a folder is left out; "" where that is not worth a word; None where it is taken."""
         if name.startswith("."):
-            return "" if name in IGNORE_FILES else "hidden"
-        relative = os.path.relpath(path, base).replace(os.sep, "/") + ("/" if is_dir else "")
+            return "" if name in _IGNORE_NAMES else "hidden"
+        relative = f"{place.relative}{name}/" if is_dir else place.relative + name
         if self.exclude is not None and self.exclude.match_file(relative):
             return "excluded"
-        if rules is not None and (by := rules.ignored_by(path, is_dir)):
+        if place.rules is not None and (by := place.rules.ignored_by(path, is_dir)):
             return f"ignored by {by}"
-        if is_dir and os.path.isfile(os.path.join(path, self.database)):
-            return "the folder of a brain"
-        if not is_dir:
-            for spec in (self.include, only):
-                if spec is not None and not spec.match_file(relative):
-                    return "" if spec is only else "not among the files included"
+        if is_dir:
+            return "the folder of a brain" if os.path.isfile(os.path.join(path, self.database)) else None
+        for spec in (self.include, place.only):
+            if spec is not None and not spec.match_file(relative):
+                return "" if spec is place.only else "not among the files included"
         return None
 
-    def _entry(self, path: str) -> Iterator[Found | Skipped]:
+    def _entry(self, entry: os.DirEntry[str], place: _Place) -> Iterator[_Listed]:
+        origin = place.origin_of(entry.name)
         try:
-            info = os.stat(path)
+            info = os.stat(entry.path)  # what the system kept when it listed may be old, or lack the place
         except OSError as error:
-            yield self._skip(path, _why(error), error=True)
+            yield self._skip(entry.path, _why(error), error=True, origin=origin)
             return
-        yield from self._file(path, info)
+        yield from self._file(entry.path, origin, info)
 
-    def _link(
-        self, path: str, base: str, rules: _Rules | None, only: GitIgnoreSpec | None
-    ) -> Iterator[Found | Skipped]:
+    def _link(self, name: str, place: _Place) -> Iterator[_Listed]:
         """A symbolic link, looked at after everything that is there under its own name."""
+        path = os.path.join(place.path, name)
+        origin = place.origin_of(name)
         target = os.path.realpath(path)
         try:
             info = os.stat(path)
         except OSError:
-            yield self._skip(path, "a link that leads nowhere or in a circle", error=True)
+            reason = "a link that leads nowhere or in a circle"
+            yield self._skip(path, reason, error=True, origin=origin)
             return
         if not any(target == top or target.startswith(top.rstrip(os.sep) + os.sep) for top in self.allowed):
-            yield self._skip(path, "a link that leads out of the folders given")
+            yield self._skip(path, "a link that leads out of the folders given", origin=origin)
         elif (info.st_dev, info.st_ino) in self.seen:
-            yield self._skip(path, "a link to what is taken under its own name")
+            yield self._skip(path, "a link to what is taken under its own name", origin=origin)
         elif stat.S_ISDIR(info.st_mode):
-            yield from self._folder(path, base, rules, only)
+            yield from self._folder(self._inside(place, name, path))
         else:
-            yield from self._file(path, info)
+            yield from self._file(path, origin, info)
 
     # --- single files -----------------------------------------------------------------------------------------
 
-    def _file(self, path: str, info: os.stat_result) -> Iterator[Found | Skipped]:
+    def _file(self, path: str, origin: str, info: os.stat_result) -> Iterator[_Listed]:
         if not stat.S_ISREG(info.st_mode):
-            yield self._skip(path, "not a regular file")
+            yield self._skip(path, "not a regular file", origin=origin)
             return
         if self._again(info, links=info.st_nlink):
             return
         media_type = self.media_type_of(os.path.basename(path))
         if isinstance(media_type, Skip) and not _may_be_document(path):
-            yield self._skip(path, media_type.reason)
+            yield self._skip(path, media_type.reason, origin=origin)
         elif info.st_size == 0:
-            yield self._skip(path, "empty")
+            yield self._skip(path, "empty", origin=origin)
         elif info.st_size > self.max_bytes:
             size, limit = info.st_size / 2**20, self.max_bytes / 2**20
-            yield self._skip(path, f"too large: {size:.0f} MiB, the limit is {limit:.0f} MiB")
+            reason = f"too large: {size:.0f} MiB, the limit is {limit:.0f} MiB"
+            yield self._skip(path, reason, origin=origin)
         else:
-            origin = origin_of(Path(path), self.root)
-            known = origin in self.names
-            taken = self.names.setdefault(origin, path)
-            if taken != path:
-                yield self._skip(path, f"has the same origin as {_text(taken)}", error=True)
-                return
-            if known:
-                return
-            yield Found(Path(path), origin, info.st_size)
+            known = self.names.get(origin)
+            if known is None:
+                self.names[origin] = path
+                yield Found(path, origin, info.st_size), info
+            elif known != path:
+                reason = f"has the same origin as {_text(known)}"
+                yield self._skip(path, reason, error=True, origin=origin)
 
     def _again(self, info: os.stat_result, links: int = 1) -> bool:
         """Whether this file or folder was met before. Hard links are files of their own."""
@@ -354,20 +414,28 @@ class _Walk:
         self.seen.add(key)
         return known and links == 1 and info.st_ino != 0
 
-    def _skip(self, path: str, reason: str, *, error: bool = False) -> Skipped:
-        return Skipped(Path(path), origin_of(Path(path), self.root), reason, error)
+    def _skip(self, path: str, reason: str, *, error: bool = False, origin: str | None = None) -> _Listed:
+        named = origin_of(Path(path), self.root) if origin is None else origin
+        return Skipped(path, named, reason, error), None
 
-    def _rules(self, folder: str, outer: _Rules | None) -> _Rules | None:
-        from pathspec import GitIgnoreSpec
 
-        specs: list[tuple[str, GitIgnoreSpec]] = []
-        for name in IGNORE_FILES:
-            try:
-                with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
-                    specs.append((name, GitIgnoreSpec.from_lines(_valid(file))))
-            except OSError:
-                continue
-        return _Rules(folder, tuple(specs), outer) if specs else outer
+def _is_dir(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _rules(folder: str, outer: _Rules | None, names: Iterable[str]) -> _Rules | None:
+    """The rules of a folder's ignore files of these names, if there are any."""
+    specs: list[tuple[str, GitIgnoreSpec]] = []
+    for name in names:
+        try:
+            with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
+                specs.append((name, _spec(file)))
+        except OSError:
+            continue
+    return _Rules(folder, tuple(specs), outer) if specs else outer
 
 
 def _may_be_document(path: str) -> bool:
@@ -383,8 +451,8 @@ def _may_be_document(path: str) -> bool:
         return False
 
 
-def _valid(lines: Iterable[str]) -> list[str]:
-    """The lines that are patterns; one wrong line does not void an ignore file."""
+def _spec(lines: Iterable[str]) -> GitIgnoreSpec:
+    """Of the lines that are patterns; one wrong line does not void an ignore file."""
     from pathspec import GitIgnoreSpec
 
     kept = []
@@ -394,4 +462,4 @@ def _valid(lines: Iterable[str]) -> list[str]:
         except (ValueError, re.error):
             continue
         kept.append(line)
-    return kept
+    return GitIgnoreSpec.from_lines(kept)

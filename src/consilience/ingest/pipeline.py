@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -185,7 +186,7 @@ class Ingest:
             return
         whole = True
         if opened[1] in ARCHIVES:
-            for each in archives.members(*opened, Path(item.path).name):
+            for each in archives.members(*opened, item.name):
                 origin = f"{item.origin}!/{each.path}" if each.path else item.origin
                 seen.add(origin)
                 if isinstance(each, archives.Left):
@@ -193,7 +194,7 @@ class Ingest:
                     tally.append(Passed(path=origin, reason=each.reason))
                     whole = whole and bool(each.path)
                     continue
-                path = item.path / each.path
+                path = f"{item.file}{os.sep}{each.path}"
                 member = Inside(path, origin, len(each.data), each.data, each.path, each.lookup)
                 if (inner := self._prepare(member)) is not None:
                     yield inner
@@ -208,7 +209,7 @@ class Ingest:
             self._tally.failed.append(Passed(path=item.origin, reason=error.strerror or str(error)))
             return None
         self._tally.bytes_read += len(data)
-        media_type = media_type_of(Path(item.path).name, data)
+        media_type = media_type_of(item.name, data)
         if isinstance(media_type, Skip):
             self._tally.skipped.append(Passed(path=item.origin, reason=media_type.reason))
             return None
@@ -241,7 +242,7 @@ class Ingest:
     def _document(self, item: Found, data: bytes, media_type: str) -> Document | Skip:
         if media_type in ARCHIVES:
             reader, version = reader_id(media_type)
-            return Document(title=item.path.name, reader=reader, version=version)
+            return Document(title=item.name, reader=reader, version=version)
         return read(data, "/".join(item.path.parts[-2:]), item.beside)
 
     def _is_current(self, origin: str, digest: Digest, media_type: str) -> bool:

@@ -11,7 +11,7 @@ from urllib.parse import unquote_to_bytes
 
 from consilience.config_sources import SourceConfig
 from consilience.errors import SourceError
-from consilience.ingest.discover import Found, Skipped, discover, origin_of
+from consilience.ingest.discover import Found, Skipped, discover_with_stat, origin_of
 from consilience.sync.around import Around
 
 SETTLED_S = 2.0
@@ -50,15 +50,15 @@ class Folder:
                 f"{config.name} cannot be read: {why[:1].lower() + why[1:]}",
                 hint="nothing that was taken from it is touched; `csl source remove` takes it out of the file",
             ) from None
-        found = discover(
+        found = discover_with_stat(
             [self._place],
             root=self._root,
             include=config.include,
             exclude=config.exclude,
             use_ignore_files=config.use_ignore_files,
         )
-        for item in found:
-            yield item, stamp_of(item.path, self._clock().timestamp()) if isinstance(item, Found) else ""
+        for item, listed in found:
+            yield item, "" if listed is None else stamp_of(listed, self._clock().timestamp())
 
     def close(self) -> None:
         """Nothing is held open."""
@@ -76,12 +76,8 @@ class Folder:
         return None if "unknown" in states else True
 
 
-def stamp_of(path: Path, now: float) -> str:
-    """Size, times and place of a file as the system keeps them; "" where it changed too lately to tell, or is gone."""
-    try:
-        info = path.stat()
-    except (OSError, ValueError):
-        return ""
+def stamp_of(info: os.stat_result, now: float) -> str:
+    """Size, times and place of a file as the system keeps them; "" where it changed too lately to tell."""
     if not 0 <= max(info.st_mtime, info.st_ctime) <= now - SETTLED_S:
         return ""
     return f"{info.st_size:x}.{info.st_mtime_ns:x}.{info.st_ctime_ns:x}.{info.st_dev:x}.{info.st_ino:x}"

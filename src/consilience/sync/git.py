@@ -88,12 +88,12 @@ class GitTree:
         if reason is None and isinstance(media_type := media_type_of(path.name), Skip):
             reason = media_type.reason
         if reason is None and not size.isdigit():
-            return Skipped(path, origin, "its bytes are not in the repository", error=True), ""
+            return Skipped(text, origin, "its bytes are not in the repository", error=True), ""
         if reason is None and not (0 < int(size) <= MAX_BYTES):
             reason = "empty" if int(size) == 0 else f"too large: {int(size) >> 20} MiB"
         if reason is not None:
-            return Skipped(path, origin, reason), ""
-        return Fetched(path, origin, int(size), lambda: self._blobs.read(oid)), oid
+            return Skipped(text, origin, reason), ""
+        return Fetched(text, origin, int(size), lambda: self._blobs.read(oid)), oid
 
     def covers(self, origin: str) -> bool:
         return origin.startswith(self._prefix)

@@ -125,7 +125,7 @@ class Plugged:
             for item in source.list():
                 origin = self._prefix + item.name
                 file_name = item.file_name or PurePosixPath(item.name).name
-                path = Path(file_name or "unnamed")
+                path = file_name or "unnamed"
                 reason = patterns(item.name)
                 if reason is not None:
                     yield Skipped(path, origin, reason), ""
