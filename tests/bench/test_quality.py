@@ -85,6 +85,16 @@ def test_who_speaks_is_what_grouped_answers_show(report: QualityReport) -> None:
     assert 0.0 <= report.silence.off_topic_answering <= 1.0
     base = ways["one big brain, lexical"].measures.ndcg_10
     assert report.silence.fused_share == pytest.approx(ways["fused"].measures.ndcg_10 / base, abs=1e-3)
+    alone = ways["right brain"].measures.ndcg_10
+    assert report.silence.beside_others == pytest.approx(ways["fused"].measures.ndcg_10 / alone, abs=1e-3)
+    assert [(p.asked, p.answering, p.questions) for p in report.silence.pairs] == [
+        ("pumps", "pumps", 4),
+        ("pumps", "radio", 4),
+        ("radio", "pumps", 4),
+        ("radio", "radio", 4),
+    ]
+    off = [p.share for p in report.silence.pairs if p.asked != p.answering]
+    assert sum(off) / 2 == pytest.approx(report.silence.off_topic_answering, abs=1e-3)
 
 
 def test_both_generators_where_there_is_a_model(tmp_path: Path) -> None:
@@ -204,6 +214,29 @@ def test_the_table_says_what_was_missed(report: QualityReport) -> None:
     assert "own brain silent" in text and "at most 3%" in text
     assert report.silence is not None
     assert ("at least 97%, missed" in text) == (report.silence.fused_share < 0.97)
+    assert report.silence.beside_others is not None
+    assert ("at least 98%, missed" in text) == (report.silence.beside_others < 0.98)
+    assert ("answered by" in text) == any(p.share and p.asked != p.answering for p in report.silence.pairs)
+
+
+def test_the_table_says_where_both_are_worse_than_one(report: QualityReport) -> None:
+    import msgspec
+
+    def subject(**reached: float) -> QualityReport:
+        way = report.subjects[0].ways[0]
+        ways = tuple(
+            msgspec.structs.replace(
+                way, way=name, measures=msgspec.structs.replace(way.measures, ndcg_10=value)
+            )
+            for name, value in reached.items()
+        )
+        one = msgspec.structs.replace(report.subjects[0], ways=ways)
+        return msgspec.structs.replace(report, subjects=(one,), silence=None)
+
+    worse = shown(subject(lexical=0.5, vectors=0.25, hybrid=0.4))
+    assert "hybrid is 0.100 below lexical, aimed at: never below" in worse
+    assert "aimed at" not in shown(subject(lexical=0.5, vectors=0.25, hybrid=0.5))
+    assert "aimed at" not in shown(report)
 
 
 def test_without_the_library_it_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,18 +55,29 @@ class SubjectReport(Value, frozen=True, kw_only=True):
     ways: tuple[WayReport, ...]
 
 
+class Answering(Value, frozen=True, kw_only=True):
+    """Of the questions that belong to the brain `asked`, the share that the brain `answering` answers."""
+
+    asked: str
+    answering: str
+    questions: int
+    share: float
+
+
 class Silence(Value, frozen=True, kw_only=True):
     """Who speaks when a compound is asked: shares of (question, brain) pairs. The floor is on.
 
     `own_silent`: of the questions, those on which their own brain says nothing. `off_topic_answering`: of the pairs
     of a question and a brain that it does not belong to, those where that brain answers. `fused_share` is the nDCG@10
     of the fused compound over that of one big brain with the floor off (hybrid, or lexical where there are no
-    vectors).
+    vectors), `beside_others` over that of the right brain asked alone. `pairs`: every brain's questions to every brain.
     """
 
     own_silent: float
     off_topic_answering: float
     fused_share: float
+    beside_others: float | None = None
+    pairs: tuple[Answering, ...] = ()
 
 
 class Difference(Value, frozen=True, kw_only=True):
@@ -233,21 +244,43 @@ def _measured_together(
 ) -> tuple[SubjectReport, Silence]:
     names = [made.name for made in mades]
     asked = [_Asked(name, text, name.split("/", 1)[0]) for name, text in whole.questions.items()]
-    reports, own, foreign = [], 0, 0
+    reports = []
+    spoke: Mapping[str, frozenset[str]] = {}
     for way in ways:
         report, answered = _run(whole, way, asked, setting)
         reports.append(report)
         if way.name == "grouped":
-            own = sum(each.brain not in answered[each.id] for each in asked)
-            foreign = sum(len(answered[each.id] - {each.brain}) for each in asked)
+            spoke = answered
     values = {report.way: report.measures.ndcg_10 for report in reports}
+    return _subject(whole, len(names), reports, setting), _silence(asked, spoke, names, values)
+
+
+def _silence(
+    asked: Sequence[_Asked],
+    spoke: Mapping[str, frozenset[str]],
+    names: Sequence[str],
+    values: Mapping[str, float],
+) -> Silence:
     base = values.get(f"{TOGETHER}, hybrid", values[f"{TOGETHER}, lexical"])
-    silence = Silence(
+    own = sum(each.brain not in spoke[each.id] for each in asked)
+    foreign = sum(len(spoke[each.id] - {each.brain}) for each in asked)
+    pairs = []
+    for brain in names:
+        of = [each.id for each in asked if each.brain == brain]
+        for other in names if of else ():
+            share = round(sum(other in spoke[name] for name in of) / len(of), 4)
+            pairs.append(Answering(asked=brain, answering=other, questions=len(of), share=share))
+    return Silence(
         own_silent=round(own / len(asked), 4),
         off_topic_answering=round(foreign / (len(asked) * (len(names) - 1)), 4),
-        fused_share=round(values["fused"] / base, 4) if base else 0.0,
+        fused_share=_ratio(values["fused"], base),
+        beside_others=_ratio(values["fused"], values["right brain"]),
+        pairs=tuple(pairs),
     )
-    return _subject(whole, len(names), reports, setting), silence
+
+
+def _ratio(value: float, base: float) -> float:
+    return round(value / base, 4) if base else 0.0
 
 
 def _subject(read: Collection, count: int, reports: Sequence[WayReport], setting: Setting) -> SubjectReport:

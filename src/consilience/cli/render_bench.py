@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from consilience.bench.quality import QualityReport, Silence, SubjectReport, WayDifference, WayReport
+from consilience.bench.quality import (
+    TOGETHER,
+    QualityReport,
+    Silence,
+    SubjectReport,
+    WayDifference,
+    WayReport,
+)
 from consilience.bench.speed import SpeedReport
 from consilience.cli.terminal import Terminal, clean, table
 
 SHOWN = 3
 """Questions that got better, and that got worse, shown for each way of asking."""
 
-MOST_SILENT, MOST_OFF_TOPIC, LEAST_SHARE = 0.03, 0.10, 0.97
+MOST_SILENT, MOST_OFF_TOPIC, LEAST_SHARE, LEAST_BESIDE = 0.03, 0.10, 0.97, 0.98
 """What a compound aims at."""
 
 HEAD = ("", "nDCG@10", "R@10", "R@50", "MRR", "silent", "ms", "p95")
@@ -70,6 +77,18 @@ def _subject(subject: SubjectReport, terminal: Terminal) -> Iterator[str]:
     for way in subject.ways:
         if way.failed:
             yield f"  {way.way}: {way.failed:,} questions could not be asked"
+    yield from _halves(subject, terminal)
+
+
+def _halves(subject: SubjectReport, terminal: Terminal) -> Iterator[str]:
+    """Where both generators together find less than one of them: by how much."""
+    values = {way.way.removeprefix(f"{TOGETHER}, "): way.measures.ndcg_10 for way in subject.ways}
+    if not {"lexical", "vectors", "hybrid"} <= values.keys():
+        return
+    better = max(("lexical", "vectors"), key=lambda name: values[name])
+    if values["hybrid"] < values[better]:
+        lost = values[better] - values["hybrid"]
+        yield terminal.style(f"  hybrid is {lost:.3f} below {better}, aimed at: never below", "yellow")
 
 
 def _row(way: WayReport) -> tuple[str, ...]:
@@ -89,10 +108,25 @@ def _silence(silence: Silence, terminal: Terminal) -> Iterator[str]:
             "at most 10%",
         ),
         ("fused over one big brain", silence.fused_share, silence.fused_share >= LEAST_SHARE, "at least 97%"),
+        (
+            "fused over the right brain",
+            silence.beside_others,
+            silence.beside_others is None or silence.beside_others >= LEAST_BESIDE,
+            "at least 98%",
+        ),
     )
     for name, value, reached, aim in rows:
-        line = f"{name:<28} {_percent(value):>7}  {aim}{'' if reached else ', missed'}"
-        yield line if reached else terminal.style(line, "yellow")
+        if value is not None:
+            line = f"{name:<28} {_percent(value):>7}  {aim}{'' if reached else ', missed'}"
+            yield line if reached else terminal.style(line, "yellow")
+    loud = sorted((p for p in silence.pairs if p.asked != p.answering and p.share), key=lambda p: -p.share)
+    for pair in loud[:SHOWN]:
+        share = f"{_percent(pair.share):>7}"
+        yield f"  {share} of the questions of {clean(pair.asked)} are answered by {clean(pair.answering)}"
+    quiet = sorted((p for p in silence.pairs if p.asked == p.answering), key=lambda p: p.share)
+    for pair in [p for p in quiet if p.share < 1.0][:SHOWN]:
+        share = f"{_percent(1.0 - pair.share):>7}"
+        yield f"  {share} of its own questions are met with silence by {clean(pair.asked)}"
 
 
 def _difference(found: WayDifference, terminal: Terminal) -> Iterator[str]:
