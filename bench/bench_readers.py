@@ -4,15 +4,20 @@
     python bench/bench_readers.py loss FOLDER... [--worst 10]
     python bench/bench_readers.py roles FOLDER... [--examples 5]
     python bench/bench_readers.py language FOLDER... [--expect en]
+    python bench/bench_readers.py real FOLDER... [--only epub,odt] [--examples 5]
+    python bench/bench_readers.py show FILE...
 
 Each FOLDER is one brain's documents. `loss` counts words of the originals that are neither in a passage nor in a
 heading path; comments, targets, fences, directives and tags are not counted as words. `language` takes BEIR folders
-(corpus.jsonl) as well.
+(corpus.jsonl) as well. `real` reads every file below the folders, those in archives and attached to mail too, and tells
+by format how many there are (the same bytes once), how many are read, how many passages, and why the others are not.
+`show` writes out the passages of a file as they are indexed.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import random
 import re
@@ -21,7 +26,21 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from consilience.ingest import Document, Found, Passage, detect_language, discover, read, role_of, split
+from consilience.ingest import (
+    Document,
+    Found,
+    Passage,
+    archives,
+    detect_language,
+    discover,
+    read,
+    role_of,
+    split,
+)
+from consilience.ingest.model import Skip
+from consilience.ingest.passages import each_passage
+from consilience.ingest.readers import media_type_of
+from consilience.ingest.readers.formats import ARCHIVES, FORMAT_OF, FORMATS
 
 WORD = re.compile(r"[^\W_]+")
 MARKUP = (
@@ -143,16 +162,102 @@ def language(folder: Path, expect: str) -> None:
     )
 
 
+def files_below(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """Origin and bytes of every file of a kind that there is a reader for."""
+    for item in discover([folder], root=folder, use_ignore_files=False):
+        if not isinstance(item, Found):
+            continue
+        try:
+            data = item.read()
+        except OSError as error:
+            print(f"  {item.origin}: {error}")
+            continue
+        media_type = media_type_of(item.path.name, data)
+        if media_type in ARCHIVES:
+            for member in archives.members(data, str(media_type), item.path.name):
+                if isinstance(member, archives.Member):
+                    yield f"{item.origin}!/{member.path}", member.data
+        else:
+            yield item.origin, data
+
+
+def real(folders: list[Path], only: str, examples: int) -> None:
+    wanted = {f".{each.strip().lstrip('.')}" for each in only.split(",") if each.strip()}
+    met: set[bytes] = set()
+    files: Counter[str] = Counter()
+    taken: Counter[str] = Counter()
+    passages: Counter[str] = Counter()
+    seconds: Counter[str] = Counter()
+    why: dict[str, Counter[str]] = defaultdict(Counter)
+    origins: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for folder in folders:
+        for origin, data in files_below(folder):
+            media_type = media_type_of(origin.rpartition("/")[2], data)
+            if isinstance(media_type, Skip) or media_type in ARCHIVES:
+                continue
+            digest = hashlib.sha256(data).digest()
+            format = FORMAT_OF[media_type]
+            if digest in met or (wanted and wanted.isdisjoint(format.suffixes)):
+                continue
+            met.add(digest)
+            files[format.title] += 1
+            started = time.perf_counter()
+            document = read(data, "/".join(origin.split("/")[-2:]))
+            if isinstance(document, Document):
+                taken[format.title] += 1
+                passages[format.title] += sum(1 for _ in each_passage(document))
+                said = [f"read, but: {warning}" for warning in document.warnings]
+            else:
+                said = [("FAILED: " if document.failed else "") + document.reason]
+            seconds[format.title] += time.perf_counter() - started
+            for reason in said:
+                general = re.sub(
+                    r"\d[\d,]*", "N", re.sub(r"\([^)]*\)|: (?:line|pages?|\d|[\w/]+\.xml).*", "", reason)
+                )
+                why[format.title][general] += 1
+                origins[format.title, general].append(f"{origin}: {reason}")
+    print(f"{'format':20} {'files':>6} {'read':>6} {'passages':>9} {'ms/file':>8}")
+    for title in (format.title for format in FORMATS if files[format.title]):
+        each = seconds[title] / files[title] * 1e3
+        print(f"{title:20} {files[title]:6} {taken[title]:6} {passages[title]:9} {each:8.1f}")
+        for general, count in why[title].most_common():
+            print(f"    {count:5} {general}")
+            for line in origins[title, general][:examples]:
+                print(f"          {line[:200]}")
+
+
+def show(path: Path) -> None:
+    document = read(path.read_bytes(), "/".join(path.parts[-2:]))
+    if not isinstance(document, Document):
+        print(f"{path}: {document.reason}")
+        return
+    print(
+        f"{path}: {document.title!r} {document.date or '(no date)'} {document.language} {document.warnings or ''}"
+    )
+    for passage in each_passage(document):
+        place = passage.locator.text() or ""
+        when = (
+            f" {passage.event.when} {', '.join(passage.event.participants)}"
+            if passage.event is not None
+            else ""
+        )
+        print(f"[{passage.role}] {place}{when}\n    " + passage.text.replace("\n", "\n    "))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["speed", "loss", "roles", "language"])
+    parser.add_argument("what", choices=["speed", "loss", "roles", "language", "real", "show"])
     parser.add_argument("folders", nargs="+", type=Path)
     parser.add_argument("--worst", type=int, default=10)
     parser.add_argument("--examples", type=int, default=5)
     parser.add_argument("--expect", default="en")
+    parser.add_argument("--only", default="", help="endings of the formats to read")
     arguments = parser.parse_args()
+    if arguments.what == "real":
+        real(arguments.folders, arguments.only, arguments.examples)
+        return
     for folder in arguments.folders:
         if arguments.what == "speed":
             speed(folder)
@@ -160,6 +265,8 @@ def main() -> None:
             loss(folder, arguments.worst)
         elif arguments.what == "roles":
             roles(folder, arguments.examples)
+        elif arguments.what == "show":
+            show(folder)
         else:
             language(folder, arguments.expect)
 

@@ -1,6 +1,6 @@
-"""The files in zip and tar archives, one at a time, in memory: nothing is written, and every bound is stated here.
+"""The files in zip and tar archives, and attached to mail, in memory: nothing is written, every bound is stated here.
 
-docs/decisions/0205-archives.md. Formats: APPNOTE.TXT 6.3.10, POSIX.1-2001 (ustar, pax), RFC 1952.
+docs/decisions/0205-archives.md, 0320-attachments.md. Formats: APPNOTE.TXT 6.3.10, POSIX.1-2001 (ustar, pax), RFC 1952.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Protocol
 import msgspec
 
 from consilience.ingest.model import Skip
-from consilience.ingest.readers.formats import ARCHIVES, BZIP2, GZIP, XZ, ZIP
+from consilience.ingest.readers.formats import ARCHIVES, BZIP2, GZIP, HOLDERS, MAIL, XZ, ZIP
 from consilience.ingest.readers.media import media_type_of
 
 MAX_MEMBERS = 10_000
@@ -30,6 +30,10 @@ MAX_RATIO = 200
 """Bytes out for one in, beyond RATIO_FROM bytes: text compresses five- to fiftyfold, bombs thousandfold."""
 RATIO_FROM = 4 << 20
 MAX_NESTING = 2
+"""Archives one inside the other. The attachments of mail in the innermost are taken, archives among them are not."""
+
+ATTACHMENTS = "attachments"
+"""Stands for those of a mail that are not known by name, since it could not be taken apart."""
 _LZMA_MEMORY = 128 << 20
 _CHUNK = 1 << 16
 _UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
@@ -77,20 +81,26 @@ class _Budget:
 
 
 def archive_of(origin: str) -> str:
-    """The origin of the archive that a file stands in; "" where it stands in none."""
+    """The origin of the archive or mail that a file stands in, the outermost; "" where it stands in none."""
     return origin.partition("!/")[0] if "!/" in origin else ""
 
 
 def members(data: bytes, media_type: str, name: str) -> Iterator[Member | Left]:
-    """The files of an archive in its order. Never raises on any bytes."""
+    """The files of an archive, or attached to mail, in their order. Never raises on any bytes.
+
+    The words of a mail are not among them; those of one that is attached, or in an archive, come after its files.
+    """
     try:
         yield from _members(data, media_type, name, _Budget(), 1)
     except _BoundError as error:
-        yield Left("", str(error), failed=True)
+        yield Left(ATTACHMENTS if media_type in MAIL else "", str(error), failed=True)
 
 
 def _members(data: bytes, media_type: str, name: str, budget: _Budget, depth: int) -> Iterator[Member | Left]:
-    opened = _zip(data, budget) if media_type == ZIP else _stream(data, media_type, name, budget)
+    if media_type in MAIL:
+        opened = _mail(data, name, budget)
+    else:
+        opened = _zip(data, budget) if media_type == ZIP else _stream(data, media_type, name, budget)
     any_taken = False
     try:
         for each in opened:
@@ -107,14 +117,19 @@ def _members(data: bytes, media_type: str, name: str, budget: _Budget, depth: in
 def _nested(member: Member, budget: _Budget, depth: int) -> Iterator[Member | Left]:
     base = PurePosixPath(member.path).name
     media_type = media_type_of(base, member.data)
-    if isinstance(media_type, Skip) or media_type not in ARCHIVES:
+    if isinstance(media_type, Skip) or media_type not in HOLDERS:
         yield member
         return
-    if depth >= MAX_NESTING:
+    if media_type in ARCHIVES and depth >= MAX_NESTING:
         yield Left(member.path, f"an archive nested more than {MAX_NESTING} deep")
         return
-    for each in _members(member.data, media_type, base, budget, depth + 1):
-        yield msgspec.structs.replace(each, path=f"{member.path}!/{each.path}" if each.path else member.path)
+    if depth <= MAX_NESTING:
+        for each in _members(member.data, media_type, base, budget, depth + 1):
+            yield msgspec.structs.replace(
+                each, path=f"{member.path}!/{each.path}" if each.path else member.path
+            )
+    if media_type in MAIL:
+        yield member
 
 
 def _path(name: str) -> str:
@@ -181,6 +196,35 @@ def _refused(info: zipfile.ZipInfo) -> str | None:
     if info.file_size > RATIO_FROM and info.file_size > MAX_RATIO * max(1, info.compress_size):
         return f"expands {info.file_size // max(1, info.compress_size):,}-fold: taken for a bomb"
     return None
+
+
+# --- mail -------------------------------------------------------------------------------------------------------
+
+
+def _mail(data: bytes, name: str, budget: _Budget) -> Iterator[Member | Left]:
+    """What is attached. The parser of mail runs contained, as for its words."""
+    from consilience.ingest.readers import contained, mail_parts
+
+    if not mail_parts.may_have_attachments(data):
+        return
+    found = contained.read("mail_parts", data, name)
+    if isinstance(found, Skip):
+        yield Left(ATTACHMENTS, found.reason, failed=found.failed)
+        return
+    seen: set[str] = set()
+    for each in found.attachments:
+        budget.member()
+        path = _path(each.path)
+        why = _ruled_out(path, seen)
+        if why is None and len(each.data) > MAX_MEMBER_BYTES:
+            why = f"too large: {len(each.data) / 2**20:,.0f} MiB, the limit is {MAX_MEMBER_BYTES >> 20} MiB"
+        if why is None and not each.data:
+            why = "empty"
+        if why is not None:
+            yield Left(path, why)
+            continue
+        budget.spend(len(each.data))
+        yield Member(path, each.data, lambda _: None)
 
 
 # --- tar, and single compressed files ---------------------------------------------------------------------------

@@ -62,6 +62,13 @@ class Rows(Protocol):
     def __call__(self) -> Iterator[TextBlock]: ...
 
 
+class Attachment(msgspec.Struct, frozen=True):
+    """A file inside another: its path there (`report.pdf`; `17/report.pdf` in message 17 of a mailbox), its bytes."""
+
+    path: str
+    data: bytes
+
+
 class Document(msgspec.Struct, frozen=True, kw_only=True):
     """The text view of one file. `reader` and `version` name what made it; `date` is the UTC day that the source
     itself declares (`2009-06-18`), never a file time; `encoding` is what the bytes were decoded as. `unit` is what the
@@ -79,6 +86,8 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     unit: str = "line"
     warnings: tuple[str, ...] = ()
     rows: Rows | None = None
+    attachments: tuple[Attachment, ...] = ()
+    """Set by `readers.mail_parts` alone."""
 
     @property
     def reader_id(self) -> str:

@@ -23,7 +23,7 @@ from consilience.ingest.prepared import (
 )
 from consilience.ingest.prepared import label_of as label_of
 from consilience.ingest.readers import media_type_of, read, reader_id
-from consilience.ingest.readers.formats import ARCHIVES
+from consilience.ingest.readers.formats import ARCHIVES, HOLDERS
 from consilience.ingest.replace import Fresh, Gone, replacements
 from consilience.ingest.report import IngestReport, Passed
 from consilience.progress import NO_PROGRESS, Progress
@@ -185,7 +185,7 @@ class Ingest:
         if opened is None:
             return
         whole = True
-        if opened[1] in ARCHIVES:
+        if opened[1] in HOLDERS:
             for each in archives.members(*opened, item.name):
                 origin = f"{item.origin}!/{each.path}" if each.path else item.origin
                 seen.add(origin)

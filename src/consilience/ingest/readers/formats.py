@@ -31,6 +31,10 @@ TAR = "application/x-tar"
 ARCHIVES = frozenset((ZIP, GZIP, BZIP2, XZ, TAR))
 """What has files instead of text: each is taken by itself (docs/decisions/0205-archives.md)."""
 
+MAIL = frozenset((EML, MBOX))
+HOLDERS = ARCHIVES | MAIL
+"""What has files in it; mail is text besides."""
+
 PYTHON = "text/x-python"
 LATEX = "text/x-tex"
 SOURCE = "text/x-source"

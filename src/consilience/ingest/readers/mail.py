@@ -1,7 +1,7 @@
 """E-mail (.eml, mbox): each message's paragraphs as events with the message's time, people and subject.
 
 text/plain is preferred, HTML goes through the reader of HTML. What is quoted, and the signature, is kept and ranked
-down; attachments are named. Formats: RFC 5322, RFC 2045 to 2049, mbox as in RFC 4155 (`>From ` undone).
+down; attachments are named here and taken by `mail_parts`. Formats: RFC 5322, RFC 2045 to 2049, mbox as in RFC 4155 (`>From ` undone).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from consilience.ingest.readers import html, plain
 from consilience.ingest.readers.formats import EML, READERS
 from consilience.ingest.readers.records import Problems, instant
 
-_POLICY = policy.default
+POLICY = policy.default
 MAX_HEADER_CHARS = 8_192
 MAX_PEOPLE = 100
 MAX_PARTS = 1_000
@@ -42,15 +42,15 @@ _ORIGINAL = re.compile(
     r"^\s*(?:-{2,} ?(?:Original Message|Ursprüngliche Nachricht|Message d'origine|Mensaje original) ?-{2,}|_{20,})\s*$",
     re.IGNORECASE,
 )
-_UNFIT = re.compile("[\ud800-\udfff\x00]")
+UNFIT = re.compile("[\ud800-\udfff\x00]")
 
 
 def read(data: bytes, name: str) -> Document | Skip:
     """Read a message or a mailbox of them. Skip where there is none; one that is broken takes no other with it."""
-    parts = list(_messages(data))
+    parts = list(messages(data))
     if not parts:
         return Skip("not an e-mail: it does not begin with a header")
-    many = _FROM_LINE.match(data) is not None
+    many = is_mailbox(data)
     title = metadata.readable_name(name)
     problems = Problems()
     blocks: list[TextBlock] = []
@@ -84,7 +84,21 @@ def read(data: bytes, name: str) -> Document | Skip:
     )
 
 
-def _messages(data: bytes) -> Iterator[bytes]:
+def is_mailbox(data: bytes) -> bool:
+    """Whether messages stand one after the other, each below its `From ` line."""
+    return _FROM_LINE.match(data) is not None
+
+
+def file_name(part: MIMEPart) -> str:
+    """The file's name that a part declares; "" where it declares none, or in a way that cannot be read."""
+    try:
+        return str(part.get_filename() or "")
+    except Exception:  # the parser of headers has faults of its own
+        return ""
+
+
+def messages(data: bytes) -> Iterator[bytes]:
+    """Each message of a mailbox, or the one that a file holds; none where it begins with no header."""
     starts = [match.span() for match in _FROM_LINE.finditer(data)]
     if not starts or starts[0][0] != 0:
         if _HEADER.match(data[:1024]):
@@ -97,7 +111,7 @@ def _messages(data: bytes) -> Iterator[bytes]:
 
 class _Message:
     def __init__(self, data: bytes, number: int, folder: str) -> None:
-        message = email.message_from_bytes(data, policy=_POLICY)
+        message = email.message_from_bytes(data, policy=POLICY)
         assert isinstance(message, EmailMessage)
         self.message = message
         self.number = number
@@ -132,7 +146,7 @@ class _Message:
             )
         return msgspec.structs.replace(
             block,
-            text=_UNFIT.sub("\ufffd", block.text),
+            text=UNFIT.sub("\ufffd", block.text),
             headings=(*self.headings, *block.headings[1:]),
             first_line=self.number,
             last_line=self.number,
@@ -145,10 +159,10 @@ class _Message:
         raw = next((str(value) for key, value in self.message.raw_items() if key.lower() == name), "")
         raw = raw[:MAX_HEADER_CHARS]
         try:
-            value = str(_POLICY.header_factory(name, re.sub(r"\r?\n\s?", " ", raw)))
+            value = str(POLICY.header_factory(name, re.sub(r"\r?\n\s?", " ", raw)))
         except Exception:  # the parser of headers has faults of its own
             value = raw
-        return " ".join(_UNFIT.sub("\ufffd", value).split())
+        return " ".join(UNFIT.sub("\ufffd", value).split())
 
     def _when(self) -> str | None:
         """The instant that the message says it was sent; else that it was first received."""
@@ -166,8 +180,8 @@ class _Message:
         for n, part in enumerate(self.message.walk()):
             if n > MAX_PARTS:
                 break
-            if n and not part.is_multipart() and (name := part.get_filename()):
-                names.append(" ".join(_UNFIT.sub("\ufffd", str(name)).split())[:200])
+            if n and not part.is_multipart() and isinstance(part, MIMEPart) and (name := file_name(part)):
+                names.append(" ".join(UNFIT.sub("\ufffd", name).split())[:200])
         return list(dict.fromkeys(filter(None, names)))
 
 
