@@ -4,7 +4,7 @@
     python bench/bench_readers.py loss FOLDER... [--worst 10]
     python bench/bench_readers.py roles FOLDER... [--examples 5]
     python bench/bench_readers.py language FOLDER... [--expect en]
-    python bench/bench_readers.py real FOLDER... [--only epub,odt] [--examples 5]
+    python bench/bench_readers.py real FOLDER... [--only epub,odt] [--most 200] [--examples 5]
     python bench/bench_readers.py show FILE...
 
 Each FOLDER is one brain's documents. `loss` counts words of the originals that are neither in a passage nor in a
@@ -181,7 +181,7 @@ def files_below(folder: Path) -> Iterator[tuple[str, bytes]]:
             yield item.origin, data
 
 
-def real(folders: list[Path], only: str, examples: int) -> None:
+def real(folders: list[Path], only: str, most: int, examples: int) -> None:
     wanted = {f".{each.strip().lstrip('.')}" for each in only.split(",") if each.strip()}
     met: set[bytes] = set()
     files: Counter[str] = Counter()
@@ -197,7 +197,11 @@ def real(folders: list[Path], only: str, examples: int) -> None:
                 continue
             digest = hashlib.sha256(data).digest()
             format = FORMAT_OF[media_type]
-            if digest in met or (wanted and wanted.isdisjoint(format.suffixes)):
+            if (
+                digest in met
+                or (wanted and wanted.isdisjoint(format.suffixes))
+                or files[format.title] == most
+            ):
                 continue
             met.add(digest)
             files[format.title] += 1
@@ -253,10 +257,11 @@ def main() -> None:
     parser.add_argument("--worst", type=int, default=10)
     parser.add_argument("--examples", type=int, default=5)
     parser.add_argument("--expect", default="en")
+    parser.add_argument("--most", type=int, default=0, help="files of each format; 0: all")
     parser.add_argument("--only", default="", help="endings of the formats to read")
     arguments = parser.parse_args()
     if arguments.what == "real":
-        real(arguments.folders, arguments.only, arguments.examples)
+        real(arguments.folders, arguments.only, arguments.most, arguments.examples)
         return
     for folder in arguments.folders:
         if arguments.what == "speed":

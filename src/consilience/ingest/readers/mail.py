@@ -1,7 +1,8 @@
 """E-mail (.eml, mbox): each message's paragraphs as events with the message's time, people and subject.
 
 text/plain is preferred, HTML goes through the reader of HTML. What is quoted, and the signature, is kept and ranked
-down; attachments are named here and taken by `mail_parts`. Formats: RFC 5322, RFC 2045 to 2049, mbox as in RFC 4155 (`>From ` undone).
+down; attachments are named here and taken by `mail_parts`. Formats: RFC 5322, RFC 2045 to 2049, mbox as in RFC 4155
+(`>From ` undone).
 """
 
 from __future__ import annotations
