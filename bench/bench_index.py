@@ -31,6 +31,7 @@ from consilience.index.analysis import STEMMERS
 from consilience.index.bm25 import K1, B, idf
 from consilience.index.facets import FacetIndex
 from consilience.index.lexical import LexicalIndex
+from consilience.index.scan import Scan
 from consilience.index.vectors import VectorIndex, text_hash
 from consilience.model import Entry, Filters
 from consilience.protocol import MemoryType
@@ -187,7 +188,7 @@ def vectors(folder: Path, rows: int, dims: int) -> None:
         "vectors: exact, one row in fifty", f"{median_ms(lambda: index.search(q, 100, eligible=some)):.2f} ms"
     )
     if index.coarse is not None:
-        two = median_ms(lambda: index.search(q, 100, approximate=True))
+        two = median_ms(lambda: index.search(q, 100, scan=Scan.TWO_STAGE))
         held = index.coarse
         note = f"recall@10 {held.recall_10:.3f}, @100 {held.recall_100:.3f}, on made-up vectors"
         line("vectors: two stages, k 100", f"{two:.2f} ms", note)

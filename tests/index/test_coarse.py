@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from consilience.index import coarse
+from consilience.index.scan import Scan
 from consilience.index.vectors import VectorIndex, text_hash
 
 Floats = NDArray[np.float32]
@@ -72,7 +73,7 @@ def test_the_two_stage_scan_finds_nearly_what_the_exact_one_does(tmp_path: Path,
     recalls = []
     for q in crowded(30, dims, 1):
         exact = {h.n: h.score for h in index.search(q, 10).hits}
-        found = {h.n: h.score for h in index.search(q, 10, approximate=True).hits}
+        found = {h.n: h.score for h in index.search(q, 10, scan=Scan.TWO_STAGE).hits}
         recalls.append(len(exact.keys() & found.keys()) / 10)
         assert all(exact[n] == pytest.approx(score, abs=2e-5) for n, score in found.items() if n in exact)
     assert np.mean(recalls) > 0.9
@@ -86,7 +87,7 @@ def test_few_rows_have_no_coarse_stage_and_are_exact(tmp_path: Path) -> None:
     index = write(tmp_path, vectors, list(range(1, 501)))
     assert index.coarse is None
     assert index.recall(vectors[:3]) == 1.0
-    assert index.search(vectors[0], 9, approximate=True) == index.search(vectors[0], 9)
+    assert index.search(vectors[0], 9, scan=Scan.TWO_STAGE) == index.search(vectors[0], 9)
 
 
 def test_rows_that_came_later_and_filters_are_covered(tmp_path: Path) -> None:
@@ -96,13 +97,13 @@ def test_rows_that_came_later_and_filters_are_covered(tmp_path: Path) -> None:
     assert index.coarse is not None
     assert index.coarse.rows == 2500
     late = vectors[2550]
-    assert index.search(late, 1, approximate=True).hits[0].n == 2551
+    assert index.search(late, 1, scan=Scan.TWO_STAGE).hits[0].n == 2551
     eligible = list(range(1, 2601, 2))
-    found = index.search(late, 50, eligible=eligible, approximate=True)
+    found = index.search(late, 50, eligible=eligible, scan=Scan.TWO_STAGE)
     assert {h.n for h in found.hits} <= set(eligible)
     assert found.hits[0].n == 2551
     assert not found.exhausted
-    few = index.search(late, 50, eligible=[3, 4, 2599], approximate=True)
+    few = index.search(late, 50, eligible=[3, 4, 2599], scan=Scan.TWO_STAGE)
     assert sorted(h.n for h in few.hits) == [3, 4, 2599]
     assert few.exhausted
 
@@ -111,14 +112,12 @@ def test_the_last_row_of_an_ordinal_wins_in_both_scans(tmp_path: Path) -> None:
     vectors = crowded(2500, 32)
     write(tmp_path, vectors[:2400], list(range(1, 2401)))
     index = write(tmp_path, vectors[2400:], list(range(100, 0, -1)))
-    for approximate in (False, True):
-        hits = index.search(vectors[2400], 2400, approximate=approximate).hits
+    for scan in (Scan.EXACT, Scan.TWO_STAGE):
+        hits = index.search(vectors[2400], 2400, scan=scan).hits
         assert hits[0].n == 100
         assert len({h.n for h in hits}) == len(hits)
         assert hits[0].score == pytest.approx(1.0, abs=1e-3)
-        assert {h.n: h.score for h in index.search(vectors[99], 2400, approximate=approximate).hits}[
-            100
-        ] < 0.9999
+        assert {h.n: h.score for h in index.search(vectors[99], 2400, scan=scan).hits}[100] < 0.9999
 
 
 def test_the_codes_are_made_anew_when_the_index_outgrew_them(tmp_path: Path) -> None:
@@ -138,4 +137,4 @@ def test_damaged_codes_cost_the_shortcut_only(tmp_path: Path) -> None:
         damage()
         again = reader(tmp_path)
         assert again.coarse is None
-        assert again.search(vectors[7], 20, approximate=True) == index.search(vectors[7], 20)
+        assert again.search(vectors[7], 20, scan=Scan.TWO_STAGE) == index.search(vectors[7], 20)

@@ -4,7 +4,8 @@ import msgspec
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from consilience.plan.cost import CostModel
+from consilience.index.scan import Scan
+from consilience.plan.cost import PARTS, SHIPPED, CostModel, Costs
 from consilience.plan.intent import RECALL_FLOOR, Intent, understand
 from consilience.plan.planner import Access, Chosen, Situation, choose, summary
 
@@ -56,7 +57,7 @@ def test_a_selective_filter_is_pushed_down_and_a_weak_one_is_applied_after() -> 
 
 
 def two_stages(chosen: Chosen) -> list[bool]:
-    return [step.two_stage for step in chosen.plan.steps if step.generator == "vectors"]
+    return [step.scan is Scan.TWO_STAGE for step in chosen.plan.steps if step.generator == "vectors"]
 
 
 def test_the_two_stage_scan_where_it_misses_little_and_saves_much() -> None:
@@ -109,7 +110,7 @@ situations = st.builds(
     two_stage=st.none() | st.floats(0.5, 1),
 ).map(lambda s: msgspec.structs.replace(s, coded=min(s.coded, s.embedded)))
 scales = st.floats(0.1, 20.0)
-cost_models = st.builds(CostModel, lexical_scale=scales, vector_scale=scales, scan_scale=scales)
+cost_models = st.builds(CostModel, **{f"{part}_scale": scales for part in PARTS})
 questions = st.sampled_from(["why is it slow", "x_y1", '"exact words" here', "word", "what does E0308 mean"])
 
 
@@ -143,16 +144,21 @@ INDICES = {
 def test_an_index_more_never_makes_the_choice_worse(
     s: Situation, text: str, index: str, costs: CostModel
 ) -> None:
-    """More available means at least the recall that the intent asks for, or else a cheaper or a better plan."""
+    """More available means at least the recall that the intent asks for, or else a cheaper or a better plan; cheaper
+    by the shipped costs, and by those of this machine where it returns the same."""
     asked = understand(text)
     floor = RECALL_FLOOR[asked.intent]
     s = msgspec.structs.replace(s, known_share=1.0)  # a brain without its words knows none to be missing
-    without = choose(asked, msgspec.structs.replace(s, **INDICES[index]), costs).plan
-    with_it = choose(asked, s, costs).plan
+    less = msgspec.structs.replace(s, **INDICES[index])
+    without, with_it = choose(asked, less, SHIPPED).plan, choose(asked, s, SHIPPED).plan
+    here_without, here = choose(asked, less, costs).plan, choose(asked, s, costs).plan
     if without.recall >= floor:
         assert with_it.recall >= floor and with_it.us <= without.us * (1 + 1e-9)
+        assert here.recall >= floor
+        if here.returns == here_without.returns:
+            assert here.us <= here_without.us * (1 + 1e-9)
     else:
-        assert with_it.recall >= without.recall
+        assert with_it.recall >= without.recall and here.recall >= here_without.recall
 
 
 @given(situations, questions, cost_models)
@@ -166,6 +172,34 @@ def test_costs_choose_among_admissible_plans_only(s: Situation, text: str, costs
     assert recalls[0] == recalls[1]
     floor = RECALL_FLOOR[asked.intent]
     assert (usual.plan.recall >= floor) == (other.plan.recall >= floor)
+
+
+@given(situations, questions, cost_models)
+def test_costs_of_this_machine_do_not_choose_what_is_returned(
+    s: Situation, text: str, costs: CostModel
+) -> None:
+    asked = understand(text)
+    usual, here = choose(asked, s, SHIPPED).plan, choose(asked, s, costs)
+    assert here.plan.returns == usual.returns
+    same = [p for p in (here.plan, *(p for p, _ in here.rejected)) if p.returns == usual.returns]
+    assert here.plan.us == min(
+        p.us for p in same if p.recall >= min(usual.recall, RECALL_FLOOR[asked.intent])
+    )
+
+
+def test_a_plan_that_is_cheaper_here_only_says_why_it_does_not_run() -> None:
+    slow_model = Costs().with_samples({"embed": [20.0] * 5, "vector": [20.0] * 5}).model()
+    asked = understand("BTreeMap_entry2")
+    chosen = choose(asked, situation(known_share=0.2), slow_model)
+    usual = choose(asked, situation(known_share=0.2), SHIPPED)
+    assert chosen.plan.returns == usual.plan.returns
+    large = situation(blocks=500_000, indexed=500_000, embedded=500_000, coded=480_000, two_stage=0.95)
+    dear = Costs().with_samples({"two_stage": [20.0] * 5, "vector": [0.1] * 5}).model()
+    told = choose(QUESTION, large, dear)
+    assert told.plan.name == "lexical+two-stage vectors"
+    assert {p.name: why for p, why in told.rejected}["lexical+vectors"] == (
+        "cheaper on this machine only, and may return other blocks"
+    )
 
 
 @given(situations, questions)

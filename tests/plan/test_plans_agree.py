@@ -18,6 +18,7 @@ from consilience.brain import Brain
 from consilience.embed import EmbedderSpec
 from consilience.index import coarse
 from consilience.index.facets import passes
+from consilience.index.scan import Scan
 from consilience.model import Filters, Query
 from consilience.plan import answer, planner
 from consilience.plan.candidates import Ran, entries_for
@@ -133,12 +134,35 @@ def test_plans_of_the_same_exact_generators_return_the_same(brain: Brain, text: 
     with brain.reader() as reader:
         found: dict[tuple[str, ...], dict[str, list[int]]] = {}
         for plan, _ in every_plan(reader, query):
-            if any(step.two_stage for step in plan.steps) or not admissible(query, plan):
+            if any(step.scan is not Scan.EXACT for step in plan.steps) or not admissible(query, plan):
                 continue
             kinds = tuple("words" if s.generator in ("lexical", "scan") else s.generator for s in plan.steps)
             found.setdefault(kinds, {})[plan.name] = ran_as(reader, query, plan)[3][:10]
         for same in found.values():
             assert len({tuple(ns) for ns in same.values()}) == 1, same
+
+
+@settings(
+    max_examples=25,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(texts, filters, st.integers(1, 40))
+def test_plans_that_say_so_return_the_very_same_lists(
+    brain: Brain, text: str, asked: Filters, limit: int
+) -> None:
+    """Among these the costs of a machine choose: every candidate, every score, and whether something was cut."""
+    query = Query(text=text, filters=asked, limit=limit)
+    with brain.reader() as reader, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(planner, "DEPTH", 7)  # less than what passes
+        found: dict[tuple[tuple[str, ...], ...], dict[str, object]] = {}
+        for plan, _ in every_plan(reader, query):
+            _, ran, visible, ranked = ran_as(reader, query, plan)
+            found.setdefault(plan.returns, {})[plan.name] = ([r.hits for r in ran], visible, ranked)
+        assert any(len(same) > 1 for same in found.values()) or asked == Filters()
+        for same in found.values():
+            assert all(each == next(iter(same.values())) for each in same.values()), same
 
 
 def test_the_two_stage_plan_returns_as_much_as_was_measured(brain: Brain) -> None:

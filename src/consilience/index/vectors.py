@@ -15,6 +15,7 @@ import numpy as np
 from consilience.errors import IndexUnusableError, ValidationError
 from consilience.index._files import read_json, unusable
 from consilience.index.coarse import COARSE_SHARE, Coarse, shortlist_size
+from consilience.index.scan import Scan
 from consilience.index.vector_files import (
     CoarseMeta,
     Floats,
@@ -140,12 +141,12 @@ class VectorIndex:
         k: int,
         *,
         eligible: Sequence[int] | Ints | None = None,
-        approximate: bool = False,
+        scan: Scan = Scan.EXACT,
     ) -> Hits:
         """The best k rows by cosine over the int8 codes, ties by ordinal. q: (dims,) float32, L2-normalised.
 
-        `eligible`: ascending ordinals to look at, None for all. `approximate` allows the two-stage scan: 1-bit codes
-        first, the nearest ranked again; exact all the same where there is none or few rows are eligible.
+        `eligible`: ascending ordinals to look at, None for all. An approximate `scan` looks for the nearest first and
+        ranks those again; exact all the same where there is none or few rows are eligible.
         """
         rows, coarse = self._rows, self._coarse
         vector = self._question(q).reshape(-1)
@@ -155,7 +156,7 @@ class VectorIndex:
         elif not rows.meta.ascending:
             chosen = rows.current()[1]
         total = rows.meta.count if chosen is None else len(chosen)
-        if approximate and coarse is not None and total * COARSE_SHARE > rows.meta.count:
+        if scan is Scan.TWO_STAGE and coarse is not None and total * COARSE_SHARE > rows.meta.count:
             chosen = _shortlist(rows, coarse, vector, k, chosen)
         hits = _exact(rows, vector, k, chosen)
         return Hits(hits=hits, exhausted=total <= k)
@@ -171,7 +172,7 @@ class VectorIndex:
         shares = []
         for q in qs:
             exact = {hit.n for hit in self.search(q, k).hits}
-            found = {hit.n for hit in self.search(q, k, approximate=True).hits}
+            found = {hit.n for hit in self.search(q, k, scan=Scan.TWO_STAGE).hits}
             shares.append(len(exact & found) / max(1, len(exact)))
         return float(np.mean(shares))
 

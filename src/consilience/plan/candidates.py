@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -119,9 +119,9 @@ def run(work: Working, plan: Plan, depth_factor: int) -> list[Ran]:
             case "identity":
                 hits = _identity(work)
             case "lexical":
-                hits = _lexical(work, k)
+                hits = _lexical(work, k, step.keep * depth_factor)
             case "vectors":
-                hits = _vectors(work, step, k)
+                hits = _vectors(work, step, k, step.keep * depth_factor)
             case _:
                 hits = _scan(work, k)
         done.append(Ran(step=step, hits=hits, us=(time.perf_counter() - started) * 1e6))
@@ -152,14 +152,29 @@ def _identity(work: Working) -> Hits:
     return Hits(hits=tuple(Hit(n, 1.0) for n in sorted(found.values())), exhausted=True)
 
 
-def _lexical(work: Working, k: int) -> Hits:
-    """The index filters by itself, inside or afterwards, whichever costs less; without facets it is done here."""
+def _lexical(work: Working, k: int, keep: int) -> Hits:
+    """The index filters by itself, inside or afterwards, whichever costs less; without a list it is done here."""
     index, asked = work.reader.lexical, work.lexical_query
     assert index is not None and asked is not None
-    hits = index.search(asked, k, eligible=work.eligible, modules=work.modules)
-    if work.filtered and work.eligible is None:
-        hits = _after(work, hits)
-    return _with_tail(work, hits, k)
+
+    def within(eligible: Sequence[int] | None) -> Hits:
+        return index.search(asked, keep, eligible=eligible, modules=work.modules)
+
+    if not work.filtered or work.eligible is not None:
+        return _with_tail(work, within(work.eligible), keep)
+    found = index.search(asked, k, modules=work.modules)
+    return _with_tail(work, _admitted(work, found, keep, within), keep)
+
+
+def _admitted(work: Working, found: Hits, keep: int, within: Callable[[Sequence[int] | None], Hits]) -> Hits:
+    """The best `keep` of what was found that the filters admit: what a search `within` the list of all that they admit
+    returns, which is run where too few came through."""
+    hits = _after(work, found)
+    if not found.exhausted and len(hits.hits) <= keep:
+        prepare_eligible(work)
+        if work.eligible is not None:
+            return within(work.eligible)
+    return Hits(hits=hits.hits[:keep], exhausted=found.exhausted and len(hits.hits) <= keep)
 
 
 def _with_tail(work: Working, hits: Hits, k: int) -> Hits:
@@ -221,16 +236,33 @@ def _passes(work: Working, entry: Entry) -> bool:
     return entry.module in work.modules and passes(entry, work.query.filters)
 
 
-def _vectors(work: Working, step: Step, k: int) -> Hits:
+def admits(work: Working, ns: Sequence[int]) -> set[int]:
+    """Those of any ordinals that the question's modules and filters admit; they are read."""
+    listed = set(work.eligible) if work.eligible is not None else None
+    entries = entries_for(work, [n for n in ns if listed is None or n in listed])
+    return {e.n for e in entries if _passes(work, e)}
+
+
+def _vectors(work: Working, step: Step, k: int, keep: int) -> Hits:
     index = work.reader.vectors
     assert index is not None
-    pushed = work.eligible if step.access is Access.PUSHED or work.past else None
-    hits = index.search(question_vector(work), k, eligible=pushed, approximate=step.two_stage)
-    if not set(SEARCHED_BY_DEFAULT) <= set(work.modules):
-        modules = {e.n: e.module for e in entries_for(work, [h.n for h in hits.hits])}
-        kept = tuple(h for h in hits.hits if modules.get(h.n) in work.modules)
-        hits = Hits(hits=kept, exhausted=hits.exhausted)
-    return _after(work, hits) if step.access.filters_late else hits
+
+    def within(eligible: Sequence[int] | None, k: int = keep) -> Hits:
+        hits = index.search(question_vector(work), k, eligible=eligible, scan=step.scan)
+        return _of_modules(work, hits)
+
+    if work.past or not step.access.filters_late:
+        return within(work.eligible if step.access is Access.PUSHED or work.past else None)
+    return _admitted(work, within(None, k), keep, within)
+
+
+def _of_modules(work: Working, hits: Hits) -> Hits:
+    """What is of the modules asked; vectors are of the modules searched by default."""
+    if set(SEARCHED_BY_DEFAULT) <= set(work.modules):
+        return hits
+    modules = {e.n: e.module for e in entries_for(work, [h.n for h in hits.hits])}
+    kept = tuple(h for h in hits.hits if modules.get(h.n) in work.modules)
+    return Hits(hits=kept, exhausted=hits.exhausted)
 
 
 def _after(work: Working, hits: Hits) -> Hits:

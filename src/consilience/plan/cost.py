@@ -85,6 +85,9 @@ class CostModel(Value, frozen=True, kw_only=True):
         return self.candidate * candidates * self.finish_scale
 
 
+SHIPPED = CostModel()
+"""The constants alone: by these it is chosen what a plan returns."""
+
 PARTS = ("lexical", "vector", "two_stage", "embed", "scan", "read", "facet", "finish")
 """What is scaled by itself."""
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from consilience.index.scan import Scan
 from consilience.model import Explanation, FloorReport, IndexReport, PlanReport, Query
 from consilience.plan import planner
 from consilience.plan.answer import Outcome, answer, begin, check
@@ -102,7 +103,7 @@ def _vectors(reader: Reader, chosen: planner.Chosen) -> str:
         said += f"; weak, {trust.ratio:.2f} of what the words find: they come after them"
     if codes is None:
         return said
-    if any(step.two_stage for step in chosen.plan.steps):
+    if any(step.scan is Scan.TWO_STAGE for step in chosen.plan.steps):
         return f"{said}; two-stage scan, {s.two_stage or 0.0:.3f} of what an exact one finds"
     why = "not measured for this" if s.two_stage is None else f"two stages find {s.two_stage:.3f} of it"
     return f"{said}; exact scan, {why}"

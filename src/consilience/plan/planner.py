@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import product
 from typing import TYPE_CHECKING
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from consilience.errors import UsageError
+from consilience.index.scan import Scan
 from consilience.model import SEARCHED_BY_DEFAULT, GeneratorReport, PlanReport, PlanSummary, Query, Value
-from consilience.plan.cost import CostModel
+from consilience.plan.cost import SHIPPED, CostModel
 from consilience.plan.intent import RECALL_FLOOR, Asked, Intent
 from consilience.plan.reader import Reader
 from consilience.plan.selectivity import estimated, occurrences
@@ -26,6 +27,12 @@ DEPTH = 60
 
 PUSH_AT_MOST = 20_000
 """Eligible ordinals that are handed to the lexical index; beyond this it answers first and is filtered after."""
+
+MOST_ASKED = 50
+"""Candidates that are asked for at most to meet a filter afterwards, as a multiple of the depth."""
+
+SPARE = 2.0
+"""How many standard deviations more candidates are asked for than a filter is expected to let a full depth through."""
 
 LEXICAL_RECALL: dict[Intent, float] = {Intent.EXACT: 0.99, Intent.LEXICAL: 0.97, Intent.SEMANTIC: 0.75}
 VECTOR_RECALL: dict[Intent, float] = {Intent.EXACT: 0.40, Intent.LEXICAL: 0.60, Intent.SEMANTIC: 0.85}
@@ -49,19 +56,27 @@ class Access(StrEnum):
 
 
 class Step(Value, frozen=True, kw_only=True):
-    """One generator in a plan: `k` candidates asked for, `us` and `rows` as estimated. `two_stage`: vectors by their
-    1-bit codes first."""
+    """One generator in a plan: `k` candidates asked for, of which `keep` at most are kept; `us` and `rows` as
+    estimated. `scan`: how vectors are looked through."""
 
     generator: str
     access: Access
     k: int
+    keep: int
     us: float
     rows: float
-    two_stage: bool = False
+    scan: Scan = Scan.EXACT
 
     @property
     def name(self) -> str:
-        return f"two-stage {self.generator}" if self.two_stage else self.generator
+        return self.generator if self.scan is Scan.EXACT else f"{self.scan.value} {self.generator}"
+
+    @property
+    def returns(self) -> tuple[str, ...]:
+        """What decides over what it returns: how an approximate one meets the filters, not how an exact one does."""
+        if self.scan is Scan.EXACT:
+            return (self.generator,)
+        return self.generator, self.scan.value, self.access.value
 
 
 class Plan(Value, frozen=True, kw_only=True):
@@ -70,6 +85,11 @@ class Plan(Value, frozen=True, kw_only=True):
     steps: tuple[Step, ...]
     us: float
     recall: float
+
+    @property
+    def returns(self) -> tuple[tuple[str, ...], ...]:
+        """Plans of which this is equal return the same (docs/decisions/0261)."""
+        return tuple(step.returns for step in self.steps)
 
     @property
     def name(self) -> str:
@@ -180,33 +200,47 @@ def _can_compare(reader: Reader, modules: Sequence[MemoryType]) -> bool:
 def choose(asked: Asked, situation: Situation, costs: CostModel) -> Chosen:
     """The cheapest plan whose estimated recall reaches the intent's floor; where none does, the one that misses least.
 
-    Deterministic: ties go to the higher recall, then to the name.
+    What is returned is chosen by the shipped cost constants, so that it is the same on every machine; `costs`, fitted
+    to this one, choose among the plans that return it. Ties go to the higher recall, then to the name.
     """
-    plans = sorted(_plans(asked, situation, costs), key=lambda p: (p.us, -p.recall, p.name))
+    plans = list(_plans(asked, situation, costs))
+    usual = plans if costs == SHIPPED else list(_plans(asked, situation, SHIPPED))
     floor = RECALL_FLOOR[asked.intent]
-    admissible = [p for p in plans if p.recall >= floor]
+    admissible = [p for p in usual if p.recall >= floor]
     if admissible:
-        best = admissible[0]
+        first = min(admissible, key=_dearness)
         reason = f"cheapest of {len(admissible)} that reach recall {floor:.2f}"
     else:
-        best = min(plans, key=lambda p: (-p.recall, p.us, p.name))
+        first = min(usual, key=lambda p: (-p.recall, *_dearness(p)))
         reason = f"no plan reaches recall {floor:.2f}; this one misses least"
-    rejected = []
-    for plan in plans:
-        if plan is best:
-            continue
-        if plan.recall < floor:
-            why = f"recall {plan.recall:.2f} is under {floor:.2f}"
-            if not admissible:
-                why = f"recall {plan.recall:.2f} is lower" if plan.recall < best.recall else "dearer"
-        else:
-            why = (
-                f"{plan.us / max(best.us, 1e-9):.1f} times as dear"
-                if plan.us > best.us * 1.05
-                else "no cheaper"
-            )
-        rejected.append((plan, why))
-    return Chosen(plan=best, rejected=tuple(rejected), reason=reason, situation=situation)
+    least = floor if admissible else first.recall
+    same = [p for p in plans if p.returns == first.returns and p.recall >= least]
+    best = min(same, key=_dearness)
+    shipped = {p.name: p.us for p in usual}
+    rejected = tuple(
+        (plan, _why_not(plan, best, shipped, floor, any_reaches=bool(admissible)))
+        for plan in sorted(plans, key=_dearness)
+        if plan is not best
+    )
+    return Chosen(plan=best, rejected=rejected, reason=reason, situation=situation)
+
+
+def _dearness(plan: Plan) -> tuple[float, float, str]:
+    return plan.us, -plan.recall, plan.name
+
+
+def _why_not(plan: Plan, best: Plan, shipped: Mapping[str, float], floor: float, *, any_reaches: bool) -> str:
+    """Why a plan does not run: held against the best by its costs here where both return the same, else by the
+    shipped ones."""
+    if not any_reaches:
+        return f"recall {plan.recall:.2f} is lower" if plan.recall < best.recall else "dearer"
+    if plan.recall < floor:
+        return f"recall {plan.recall:.2f} is under {floor:.2f}"
+    alike = plan.returns == best.returns
+    costs, least = (plan.us, best.us) if alike else (shipped[plan.name], shipped[best.name])
+    if plan.us < best.us and costs >= least:
+        return "cheaper on this machine only, and may return other blocks"
+    return f"{costs / max(least, 1e-9):.1f} times as dear" if costs > least * 1.05 else "no cheaper"
 
 
 def only(chosen: Chosen, generators: Sequence[str]) -> Chosen:
@@ -227,7 +261,8 @@ def only(chosen: Chosen, generators: Sequence[str]) -> Chosen:
 
 def _plans(asked: Asked, s: Situation, costs: CostModel) -> Iterator[Plan]:
     if asked.intent is Intent.IDENTITY:
-        yield _plan([Step(generator="identity", access=Access.ALL, k=10, us=20.0, rows=1.0)], 1.0, s, costs)
+        step = Step(generator="identity", access=Access.ALL, k=10, keep=10, us=20.0, rows=1.0)
+        yield _plan([step], 1.0, s, costs)
         return
     for access in _accesses(s):
         words = [_lexical(asked, s, costs, access), _scan(asked, s, costs, access)]
@@ -255,10 +290,11 @@ def _lexical(asked: Asked, s: Situation, costs: CostModel, access: Access) -> tu
     pushed = s.eligible or 0.0 if access is Access.PUSHED else 0.0
     k, rows = _reach(s, access)
     us = costs.lexical(s.postings, pushed=pushed) * (k / s.depth) ** 0.5
-    recall = LEXICAL_RECALL[asked.intent] * s.known_share * _overfetch(s, access, k)
-    return Step(
-        generator="lexical", access=access, k=k, us=us + _listing(s, costs, access), rows=rows
-    ), recall
+    recall = LEXICAL_RECALL[asked.intent] * s.known_share * _let_through(s, access, k)
+    us += _listing(s, costs, access) + _again(
+        s, costs, access, costs.lexical(s.postings, pushed=s.eligible or 0.0)
+    )
+    return Step(generator="lexical", access=access, k=k, keep=s.depth, us=us, rows=rows), recall
 
 
 def _vectors(asked: Asked, s: Situation, costs: CostModel, access: Access) -> tuple[Step, float] | None:
@@ -268,10 +304,11 @@ def _vectors(asked: Asked, s: Situation, costs: CostModel, access: Access) -> tu
     k, rows = _reach(s, access)
     us = costs.embed() + costs.vectors(scanned)
     covered = min(1.0, s.embedded / max(1, s.blocks))
-    recall = VECTOR_RECALL[asked.intent] * covered * _overfetch(s, access, k)
-    return Step(
-        generator="vectors", access=access, k=k, us=us + _listing(s, costs, access), rows=rows
-    ), recall
+    recall = VECTOR_RECALL[asked.intent] * covered * _let_through(s, access, k)
+    us += _listing(s, costs, access) + _again(
+        s, costs, access, costs.vectors(min(s.eligible or 0.0, s.embedded))
+    )
+    return Step(generator="vectors", access=access, k=k, keep=s.depth, us=us, rows=rows), recall
 
 
 def _two_stage(asked: Asked, s: Situation, costs: CostModel, access: Access) -> tuple[Step, float] | None:
@@ -289,7 +326,7 @@ def _two_stage(asked: Asked, s: Situation, costs: CostModel, access: Access) -> 
             return None
     again = looked_at_again(s.coded * share, s.embedded * share, step.k)
     us = costs.embed() + costs.two_stage(s.coded, again) + _listing(s, costs, access)
-    return msgspec.structs.replace(step, us=us, two_stage=True), recall * s.two_stage
+    return msgspec.structs.replace(step, us=us, scan=Scan.TWO_STAGE), recall * s.two_stage
 
 
 def looked_at_again(coded: float, rows: float, k: int) -> float:
@@ -314,6 +351,7 @@ def _scan(asked: Asked, s: Situation, costs: CostModel, access: Access) -> tuple
         generator="scan",
         access=Access.ROWS if listed else access,
         k=s.depth,
+        keep=s.depth,
         us=us,
         rows=min(rows, float(s.depth)),
     )
@@ -321,19 +359,31 @@ def _scan(asked: Asked, s: Situation, costs: CostModel, access: Access) -> tuple
 
 
 def _reach(s: Situation, access: Access) -> tuple[int, float]:
-    """How many candidates to ask for so that a full depth of eligible ones is expected, and how many come."""
+    """How many candidates to ask for so that more than a full depth of eligible ones is likely, and how many come."""
     if not access.filters_late or s.eligible is None:
         return s.depth, min(float(s.depth), s.eligible if s.eligible is not None else float(s.blocks))
     share = max(s.eligible, 1.0) / max(1, s.blocks)
-    k = min(s.blocks or 1, int(s.depth / share) + 1, 50 * s.depth)
+    k = min(s.blocks or 1, int((s.depth + SPARE * s.depth**0.5) / share) + 1, MOST_ASKED * s.depth)
     return max(k, s.depth), min(float(s.depth), k * share)
 
 
-def _overfetch(s: Situation, access: Access, k: int) -> float:
-    if not access.filters_late or s.eligible is None:
+def _let_through(s: Situation, access: Access, k: int) -> float:
+    """Which share of a full depth comes through the filters. With facets all of it: where too few candidates do, the
+    list of what the filters admit is handed down after all."""
+    if not access.filters_late or s.eligible is None or s.has_facets:
         return 1.0
     expected = k * max(s.eligible, 1.0) / max(1, s.blocks)
     return min(1.0, expected / min(float(s.depth), max(s.eligible, 1.0)))
+
+
+def _again(s: Situation, costs: CostModel, access: Access, pushed: float) -> float:
+    """What asking again costs, with the list handed down, where too few candidates are expected to come through."""
+    if not access.filters_late or s.eligible is None or not s.has_facets:
+        return 0.0
+    k, _ = _reach(s, access)
+    if k >= s.blocks or k * max(s.eligible, 1.0) / max(1, s.blocks) > s.depth:
+        return 0.0
+    return pushed + (costs.facets(s.eligible) if access is Access.CHECKED else 0.0)
 
 
 def _listing(s: Situation, costs: CostModel, access: Access) -> float:

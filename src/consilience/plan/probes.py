@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
 
+from consilience.index.scan import Scan
 from consilience.model import SEARCHED_BY_DEFAULT, Filters, Query
 from consilience.plan import planner
 from consilience.plan.answer import answer, begin
@@ -126,7 +127,7 @@ def _meaning(reader: Reader, questions: Sequence[str]) -> dict[str, list[float]]
         us = _timed(partial(index.search, vector, planner.DEPTH))
         found["vector"].append(us / costs.vectors(index.count))
         if codes is not None:
-            us = _timed(partial(index.search, vector, planner.DEPTH, approximate=True))
+            us = _timed(partial(index.search, vector, planner.DEPTH, scan=Scan.TWO_STAGE))
             again = planner.looked_at_again(codes.rows, index.count, planner.DEPTH)
             found["two_stage"].append(us / costs.two_stage(codes.rows, again))
     return found
