@@ -1,6 +1,6 @@
 """Two judged collections out of folders of proposals: what retrieval is accepted on beside public collections.
 
-    python bench/make_splits.py PROPOSALS OUT [--documents 60] [--passages 3000] [--questions 75]
+    python bench/make_splits.py PROPOSALS OUT [--documents 40] [--passages 800] [--longest 30] [--questions 60]
 
 PROPOSALS holds folders python, rust, swift and go (those that are there are taken) of .rst and .md files. Written are
 OUT/titles and OUT/citations: a folder of BEIR folders each, a brain a community, read and split as `ingest` does it.
@@ -31,9 +31,6 @@ from pathlib import Path
 from consilience.ingest import Document, Found, discover, read, split
 
 COMMUNITIES = ("python", "rust", "swift", "go")
-MOST_PASSAGES = 150
-"""Longer documents are left out: one of them would be half of a brain."""
-
 LEAST_TITLE_WORDS = 3
 LEAST_SENTENCE_WORDS = 10
 MOST_SENTENCE_WORDS = 60
@@ -99,6 +96,17 @@ class Asked:
 
     text: str
     answered_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How many documents and passages a brain has, at most, and citations it is asked. Documents of more than `longest`
+    passages are left out: a few of them would be a brain."""
+
+    documents: int
+    passages: int
+    longest: int
+    questions: int
 
 
 def chance(text: str) -> str:
@@ -167,9 +175,9 @@ def words(text: str) -> list[str]:
 # --- known items ----------------------------------------------------------------------------------------------------
 
 
-def titles(found: Sequence[Proposal], documents: int, passages: int) -> tuple[list[Proposal], list[Asked]]:
+def titles(found: Sequence[Proposal], size: Size) -> tuple[list[Proposal], list[Asked]]:
     """A sample of the documents, their titles hidden, and the titles as questions."""
-    sample = _within(sorted(_sized(found), key=lambda each: chance(each.name)), documents, passages)
+    sample = _within(sorted(_sized(found, size), key=lambda each: chance(each.name)), size)
     times: dict[str, int] = defaultdict(int)
     for each in found:
         times[each.title.casefold()] += 1
@@ -204,9 +212,7 @@ def _hidden(proposal: Proposal, hide: Callable[[str], str]) -> Proposal:
 # --- citations ------------------------------------------------------------------------------------------------------
 
 
-def citations(
-    found: Sequence[Proposal], name: str, documents: int, passages: int, questions: int
-) -> tuple[list[Proposal], list[Asked]]:
+def citations(found: Sequence[Proposal], name: str, size: Size) -> tuple[list[Proposal], list[Asked]]:
     """Proposals that others name, and what those say of them, the name taken out."""
     by_number: dict[int, list[Proposal]] = defaultdict(list)
     for each in found:
@@ -221,19 +227,19 @@ def citations(
         for number, text in _sentences(each, pattern)
         if (target := single.get(number)) is not None and target is not each and about(text, target)
     ]
-    answering = _answering(_sized(found), named)
+    answering = _answering(_sized(found, size), named)
     cited: dict[str, list[str]] = defaultdict(list)
     for asker, target_name, text in named:
         if asker not in answering and target_name in answering:
             cited[target_name].append(text)
     order = sorted(
-        (each for each in _sized(found) if each.name in answering),
+        (each for each in _sized(found, size) if each.name in answering),
         key=lambda each: (each.name not in cited, chance(each.name)),
     )
-    sample = _within(order, documents, passages)
+    sample = _within(order, size)
     asked = [Asked(text, each.name) for each in sample for text in _some(cited[each.name])]
     asked.sort(key=lambda each: chance(each.text))
-    return sample, sorted(asked[:questions], key=lambda each: (each.answered_by, each.text))
+    return sample, sorted(asked[: size.questions], key=lambda each: (each.answered_by, each.text))
 
 
 def _about(found: Sequence[Proposal]) -> Callable[[str, Proposal], bool]:
@@ -297,20 +303,20 @@ def _answering(found: Sequence[Proposal], named: Sequence[tuple[str, str, str]])
 # --- what both share ------------------------------------------------------------------------------------------------
 
 
-def _sized(found: Iterable[Proposal]) -> list[Proposal]:
-    return [each for each in found if 1 < len(each.texts) <= MOST_PASSAGES]
+def _sized(found: Iterable[Proposal], size: Size) -> list[Proposal]:
+    return [each for each in found if 1 < len(each.texts) <= size.longest]
 
 
-def _within(order: Iterable[Proposal], documents: int, passages: int) -> list[Proposal]:
+def _within(order: Iterable[Proposal], size: Size) -> list[Proposal]:
     """The first so many documents that have no more passages than so many together, by name."""
     sample: list[Proposal] = []
-    size = 0
+    held = 0
     for each in order:
-        if len(sample) == documents:
+        if len(sample) == size.documents:
             break
-        if size + len(each.texts) <= passages:
+        if held + len(each.texts) <= size.passages:
             sample.append(each)
-            size += len(each.texts)
+            held += len(each.texts)
     return sorted(sample, key=lambda each: each.name)
 
 
@@ -345,17 +351,19 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("proposals", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--documents", type=int, default=60, help="documents a brain, at most")
-    parser.add_argument("--passages", type=int, default=3000, help="passages a brain, at most")
-    parser.add_argument("--questions", type=int, default=75, help="citations a brain, at most")
+    parser.add_argument("--documents", type=int, default=40, help="documents a brain, at most")
+    parser.add_argument("--passages", type=int, default=800, help="passages a brain, at most")
+    parser.add_argument("--longest", type=int, default=30, help="passages a document, at most")
+    parser.add_argument("--questions", type=int, default=60, help="citations a brain, at most")
     given = parser.parse_args(argv)
+    size = Size(given.documents, given.passages, given.longest, given.questions)
     folders = [given.proposals / name for name in COMMUNITIES if (given.proposals / name).is_dir()]
     if not folders:
         parser.error(f"{given.proposals} holds none of the folders {', '.join(COMMUNITIES)}")
     for folder in folders:
         found = proposals(folder)
-        known = titles(found, given.documents, given.passages)
-        named = citations(found, NAMES[folder.name], given.documents, given.passages, given.questions)
+        known = titles(found, size)
+        named = citations(found, NAMES[folder.name], size)
         for kind, (sample, asked) in (("titles", known), ("citations", named)):
             passages, questions = write(given.out / kind / folder.name, sample, asked)
             print(
