@@ -426,6 +426,7 @@ def _contribution(bundle: Bundle, rank: int, match: Match) -> Contribution:
         superseded_by=match.superseded_by,
         sources=match.sources,
         also=tuple(sorted(copy.block_id for copy in match.also)),
+        via=match.via,
         cite=cite(bundle.brain, match.memory_type, match.block_id, root),
     )
 

@@ -27,6 +27,7 @@ from consilience.store import Store, View
 from consilience.store.proofs import keep_trees
 
 if TYPE_CHECKING:
+    from consilience.index.edges import EdgeIndex
     from consilience.index.facet_writer import FacetWriter
     from consilience.index.facets import FacetIndex
     from consilience.index.lexical import LexicalIndex
@@ -40,6 +41,7 @@ LEXICAL_CHUNK = 20_000
 MEASURE_AGAIN = 0.2
 SMALL_BRAIN = 20
 MADE_FROM = "made-from.json"
+EDGES = "edges.db"
 KEPT = "vectors-kept"
 """Vectors whose ordinals count no more: found by the hash of their text until the next embedding is done."""
 
@@ -81,16 +83,17 @@ class Derived:
         self._lock = threading.Lock()
         self._lexical: LexicalIndex | None = None
         self._facets: FacetIndex | None = None
+        self._edges: EdgeIndex | None = None
         self._vectors: VectorIndex | None = None
         self._embedder: Embedder | None = None
         self._warned: list[str] = []
 
     def close(self) -> None:
         with self._lock:
-            for each in (self._lexical, self._facets):
+            for each in (self._lexical, self._facets, self._edges):
                 if each is not None:
                     each.close()
-            self._lexical = self._facets = self._vectors = None
+            self._lexical = self._facets = self._edges = self._vectors = None
 
     # --- for a question -----------------------------------------------------------------------------------------
 
@@ -113,6 +116,7 @@ class Derived:
         with self._lock:
             self._lexical = self._fresh(self._lexical, self._open_lexical, notes)
             self._facets = self._fresh(self._facets, self._open_facets, notes)
+            self._edges = self._fresh(self._edges, self._open_edges, notes)
             embedder, why = self._embedder_or_why() if self._has_vectors() else (None, self._why_no_model())
             self._vectors = (
                 self._fresh(self._vectors, self._open_vectors, notes) if embedder is not None else None
@@ -125,6 +129,7 @@ class Derived:
                 lexical=self._lexical,
                 vectors=self._vectors,
                 facets=self._facets,
+                edges=self._edges,
                 embedder=(lambda: embedder) if embedder is not None else None,
                 embedder_note=why,
                 wants_vectors=self._wants_vectors(),
@@ -152,6 +157,11 @@ class Derived:
         from consilience.index.facets import FacetIndex
 
         return FacetIndex.open(self.folder / "facets.db")
+
+    def _open_edges(self) -> EdgeIndex | None:
+        from consilience.index.edges import EdgeIndex
+
+        return EdgeIndex.open(self.folder / EDGES)
 
     def _open_vectors(self) -> VectorIndex | None:
         from consilience.index.vectors import VectorIndex
@@ -213,6 +223,7 @@ class Derived:
             with store.view() as view:
                 keep_trees(view, self.folder.parent)
             done.indexed = self._index_words(store, progress, notes)
+            self._relate(store, progress, notes)
             if embed:
                 self._embed(store, progress, notes, done)
             done.measured = self._measure(store, name, progress)
@@ -266,7 +277,8 @@ class Derived:
             shutil.rmtree(self.folder / "lexical", ignore_errors=False) if (
                 self.folder / "lexical"
             ).exists() else None
-            for name in ("facets.db", "facets.db-wal", "facets.db-shm", measured.FILE_NAME, cost.FILE_NAME):
+            databases = [f"{name}{suffix}" for name in ("facets.db", EDGES) for suffix in ("", "-wal", "-shm")]
+            for name in (*databases, measured.FILE_NAME, cost.FILE_NAME):
                 (self.folder / name).unlink(missing_ok=True)
         except OSError as error:
             raise StorageError(
@@ -312,6 +324,24 @@ class Derived:
         except BusyError as error:
             notes.append(f"not indexed now: {error.message}")
             return 0
+        finally:
+            progress.close()
+
+    def _relate(self, store: Store, progress: Progress, notes: list[str]) -> None:
+        """Lay down what the documents that came state of their blocks: order and links."""
+        from consilience.index.edges import EdgeIndex
+        from consilience.plan.expand_index import catch_up
+
+        with store.view() as view:
+            if not view.max_n:
+                return
+        try:
+            with EdgeIndex.open_for_write(self.folder / EDGES) as edges, store.view() as view:
+                if edges.watermark < view.max_n:
+                    catch_up(view, edges, progress)
+                    edges.commit(view.max_n)
+        except BusyError as error:
+            notes.append(f"not related now: {error.message}")
         finally:
             progress.close()
 

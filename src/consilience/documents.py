@@ -32,6 +32,7 @@ from consilience.model import (
     Query,
     Skipped,
     Source,
+    Via,
     cite,
     two_decimals,
 )
@@ -62,6 +63,7 @@ class MatchDocument(Document, frozen=True, kw_only=True):
     sources: tuple[Source, ...]
     also: tuple[str, ...]
     cite: str
+    via: Via | UnsetType
 
 
 class BundleDocument(Document, frozen=True, kw_only=True):
@@ -91,6 +93,7 @@ class ContributionDocument(Document, frozen=True, kw_only=True):
     sources: tuple[Source, ...]
     also: tuple[str, ...]
     cite: str
+    via: Via | UnsetType
 
 
 class NearDocument(Document, frozen=True, kw_only=True):
@@ -252,6 +255,7 @@ def _match(brain: str, roots: dict[str, str], match: Match) -> MatchDocument:
         sources=match.sources,
         also=tuple(copy.block_id for copy in match.also),
         cite=cite(brain, match.memory_type, match.block_id, root),
+        via=match.via or UNSET,
     )
 
 
@@ -318,6 +322,7 @@ def _contribution(contribution: Contribution) -> ContributionDocument:
         sources=contribution.sources,
         also=contribution.also,
         cite=contribution.cite,
+        via=contribution.via or UNSET,
     )
 
 

@@ -52,7 +52,8 @@ class Filters(Value, frozen=True, kw_only=True):
 
 class Query(Value, frozen=True, kw_only=True):
     """One question. `limit` >= 1 matches a brain; `floor=False` returns what the noise floor would withhold;
-    `collapse=False` returns every copy of a passage that one brain holds several times as a match of its own."""
+    `collapse=False` returns every copy of a passage that one brain holds several times as a match of its own;
+    `related=True` brings in what is related to the matches found."""
 
     text: str
     filters: Filters = Filters()
@@ -60,6 +61,7 @@ class Query(Value, frozen=True, kw_only=True):
     include_superseded: bool = False
     floor: bool = True
     collapse: bool = True
+    related: bool = False
 
 
 UNITS = ("line", "page", "slide", "cell", "chapter", "paragraph", "record", "message")
@@ -177,11 +179,20 @@ class Hits(Value, frozen=True, kw_only=True):
 # --- what one brain answers -------------------------------------------------------------------------------------
 
 
+class Via(Value, frozen=True, kw_only=True):
+    """How a match was reached that the question does not ask for by itself: from the match `block_id`, along relations
+    `by`, first step first: next, previous, link, linked from, evidence, made into, successor, subject."""
+
+    block_id: str
+    by: tuple[str, ...]
+
+
 class Match(Value, frozen=True, kw_only=True):
     """One verified block in a bundle. `rank` from 1; `score` 0..1 with the bundle's best at 1; `strength` 0..1, the
     percentile against this brain's noise, None where the brain has measured none. `content` is the payload as JSON
     (None when the bytes are gone). `highlights` are the words of `text` that the question hit. `also` are the other
-    copies of the passage in this brain, verified too, that were collapsed into it; `sources` are those of all."""
+    copies of the passage in this brain, verified too, that were collapsed into it; `sources` are those of all. `via`:
+    it was not found, but brought in by a relation to a match that was."""
 
     block_id: str
     memory_type: MemoryType
@@ -198,6 +209,7 @@ class Match(Value, frozen=True, kw_only=True):
     role: str = "prose"
     root: str = ""
     also: tuple[Match, ...] = ()
+    via: Via | None = None
 
 
 class PlanSummary(Value, frozen=True, kw_only=True):
@@ -338,6 +350,7 @@ class Contribution(Value, frozen=True, kw_only=True):
     sources: tuple[Source, ...]
     cite: str
     also: tuple[str, ...] = ()
+    via: Via | None = None
 
 
 class NearMatch(Value, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import sqlite3
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -126,6 +127,7 @@ def repair(
 _WORDS: Final = {
     "lexical": "the lexical index",
     "facets": "the facets",
+    "relations": "the relations",
     "vectors": "the vectors",
     "statistics": "the statistics",
     "costs": "what things cost here",
@@ -193,7 +195,13 @@ def check_derived(path: Path) -> tuple[tuple[Problem, ...], int, tuple[str, ...]
     found = _Findings(folder)
     if folder.is_dir():
         _trees(found, path / TREES)
-        checks = (("lexical", _lexical), ("facets", _facets), ("vectors", _vectors), ("tables", _tables))
+        checks = (
+            ("lexical", _lexical),
+            ("facets", _facets),
+            ("relations", _relations),
+            ("vectors", _vectors),
+            ("tables", _tables),
+        )
         for part, check in checks:
             with found.part(part, folder / part):
                 check(found, folder)
@@ -273,34 +281,48 @@ def _lexical(found: _Findings, folder: Path) -> None:
 
 
 def _facets(found: _Findings, folder: Path) -> None:
+    from consilience.index.facet_file import check
+
+    _database(found, "facets", folder / "facets.db", check)
+
+
+def _relations(found: _Findings, folder: Path) -> None:
+    from consilience.index.edges_file import check
+
+    _database(found, "relations", folder / "edges.db", check)
+
+
+def _database(
+    found: _Findings, part: str, path: Path, check: Callable[[sqlite3.Connection, Path], None]
+) -> None:
+    """An index that is one SQLite file: by its checksum, by its log, by its own check where there is no checksum."""
     from consilience.index.checksums import document_problem
-    from consilience.index.facet_file import check, connect, facet_sums_hold, sums_file
+    from consilience.index.facet_file import connect, facet_sums_hold, sums_file
     from consilience.store.verify_file import log_problems
 
-    path = folder / "facets.db"
     listed = sums_file(path)
     if problem := document_problem(listed):
-        found.report("facets", listed, problem)
+        found.report(part, listed, problem)
     found.files += listed.exists()
     if not path.exists():
         if listed.exists():
-            found.report("facets", path, "it is missing")
+            found.report(part, path, "it is missing")
         return
     found.files += 1
     holds = facet_sums_hold(path)
     if holds is False:
-        found.report("facets", path, "its checksum does not hold")
+        found.report(part, path, "its checksum does not hold")
         return
     for problem in log_problems(path):
-        found.report("facets", path, problem)
+        found.report(part, path, problem)
     connection = connect(path)
     try:
         check(connection, path)
         if holds is None:
-            found.unsummed.append("facets")
+            found.unsummed.append(part)
             for (message,) in connection.execute("PRAGMA integrity_check(10)"):
                 if message != "ok":
-                    found.report("facets", path, str(message))
+                    found.report(part, path, str(message))
     finally:
         connection.close()
 
@@ -478,6 +500,9 @@ def _clear(folder: Path, part: str, files: Sequence[str | None]) -> None:
         elif part == "facets":
             for name in ("facets.db", "facets.db-wal", "facets.db-shm", "facets.json"):
                 _remove(folder / name)
+        elif part == "relations":
+            for name in ("edges.db", "edges.db-wal", "edges.db-shm", "edges.json"):
+                _remove(folder / name)
         elif part == "statistics":
             _remove(folder / "statistics.json")
         elif part == "costs":
@@ -491,7 +516,7 @@ def _clear(folder: Path, part: str, files: Sequence[str | None]) -> None:
         elif part == "vectors":
             _salvage(folder)
         elif part == "made-from":
-            for other in ("lexical", "facets", "statistics"):
+            for other in ("lexical", "facets", "relations", "statistics"):
                 _clear(folder, other, ())
             _salvage(folder)
             _remove(folder / "made-from.json")

@@ -160,6 +160,7 @@ PARTS = {
     "the engine's files": ("lexical/engine",),
     "the state of the words": ("lexical/state.json",),
     "the facets": ("facets.db",),
+    "the relations": ("edges.db",),
     "the vectors": ("vectors",),
     "the statistics": ("statistics.json",),
 }
@@ -195,6 +196,7 @@ def test_without_derived_it_answers_and_index_makes_it_anew(own_farm: Product, p
         "lexical/state.json",
         "lexical/engine/meta.json",
         "facets.db",
+        "edges.db",
         "vectors/*/meta.json",
         "statistics.json",
     ],

@@ -46,6 +46,7 @@ def one(brain: Path, pattern: str) -> Path:
 KINDS = {
     "lexical": "lexical/engine/*.term",
     "facets": "facets.db",
+    "relations": "edges.db",
     "vectors": "vectors/*/codes.*",
     "statistics": "statistics.json",
     "costs": "costs.json",

@@ -38,6 +38,9 @@ def asking(function: Function) -> Function:
         click.option("--until", metavar="DATE", help="Nothing after, the day (month, year) itself included."),
         click.option("--include-superseded", is_flag=True, help="Also what something else has replaced."),
         click.option("--no-floor", is_flag=True, help="Also what is no nearer than chance."),
+        click.option(
+            "--related", is_flag=True, help="Also what is related to the matches: beside them, linked."
+        ),
         click.option("--no-collapse", is_flag=True, help="Copies of one passage as matches of their own."),
     ]
     for decorate in reversed(decorators):
@@ -68,6 +71,7 @@ def query(options: Mapping[str, Any]) -> Query:
         include_superseded=options["include_superseded"],
         floor=not options["no_floor"],
         collapse=not options["no_collapse"],
+        related=options["related"],
     )
 
 

@@ -978,6 +978,8 @@ Options:
                              included.
   --include-superseded       Also what something else has replaced.
   --no-floor                 Also what is no nearer than chance.
+  --related                  Also what is related to the matches: beside them,
+                             linked.
   --no-collapse              Copies of one passage as matches of their own.
   --at SNAPSHOT              As it was at a snapshot: head~N, or the first
                              digits of one that `csl history` lists.
@@ -1020,6 +1022,8 @@ Options:
                              included.
   --include-superseded       Also what something else has replaced.
   --no-floor                 Also what is no nearer than chance.
+  --related                  Also what is related to the matches: beside them,
+                             linked.
   --no-collapse              Copies of one passage as matches of their own.
   --at SNAPSHOT              As it was at a snapshot: head~N, or the first
                              digits of one that `csl history` lists.
@@ -1134,6 +1138,8 @@ Options:
                              included.
   --include-superseded       Also what something else has replaced.
   --no-floor                 Also what is no nearer than chance.
+  --related                  Also what is related to the matches: beside them,
+                             linked.
   --no-collapse              Copies of one passage as matches of their own.
   --brains NAME[,NAME...]    The brains to ask, in this order; repeatable, or
                              with commas.
@@ -1182,6 +1188,8 @@ Options:
                              included.
   --include-superseded       Also what something else has replaced.
   --no-floor                 Also what is no nearer than chance.
+  --related                  Also what is related to the matches: beside them,
+                             linked.
   --no-collapse              Copies of one passage as matches of their own.
   --brains NAME[,NAME...]    The brains to ask, in this order; repeatable, or
                              with commas.

@@ -15,6 +15,7 @@ from consilience.model import (
     MemberReport,
     ModuleRoot,
     Source,
+    Via,
     two_decimals,
 )
 
@@ -191,6 +192,9 @@ def _match(
         yield INDENT + terminal.style("its bytes are not here (a member all the same)", "yellow")
     for line in _facts(match, marks, width):
         yield INDENT + terminal.style(line, "dim")
+    for mark in marks:
+        if mark.via is not None:
+            yield INDENT + terminal.style(fit(_way(mark.via), width), "cyan")
     yield from _copies([id_ for mark in marks for id_ in mark.also], terminal)
     if match.superseded_by is not None:
         yield INDENT + terminal.style(f"superseded by {short(match.superseded_by)}", "yellow")
@@ -211,6 +215,11 @@ def _facts(match: Match | CompoundMatch, marks: Sequence[Contribution], width: i
     if where:
         yield _fit_left(where, width)
     yield from [rest] if columns(rest) <= width else facts
+
+
+def _way(via: Via) -> str:
+    """The way from the match that led to this one: `↳ related to 1a2b3c4d5e6f: next, then link`."""
+    return f"↳ related to {short(via.block_id)}: {', then '.join(map(clean, via.by))}"
 
 
 def _copies(ids: Sequence[str], terminal: Terminal) -> Iterator[str]:
@@ -257,6 +266,7 @@ def _of_one(brain: str, match: Match) -> Contribution:
         sources=match.sources,
         cite="",
         also=tuple(copy.block_id for copy in match.also),
+        via=match.via,
     )
 
 

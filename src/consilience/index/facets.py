@@ -227,6 +227,15 @@ class FacetIndex:
         )
         return {n: (str(role), str(language)) for n, role, language in self._rows(sql)}
 
+    def of_one_subject(self, ns: Sequence[int], most: int) -> list[tuple[int, int]]:
+        """(ordinal, another with the same subject), ordered; a subject of more than `most` entries is left out."""
+        sql = (
+            "SELECT e.n, o.n FROM entry e JOIN value v ON v.id = e.subject JOIN entry o ON o.subject = e.subject"
+            f" WHERE e.n IN ({_list(ns)}) AND v.value <> '' AND v.count BETWEEN 2 AND {int(most)} AND o.n <> e.n"
+            " ORDER BY 1, 2"
+        )
+        return [(row[0], row[1]) for row in self._rows(sql)]
+
     def count(self, modules: Sequence[MemoryType] = ()) -> int:
         """Entries, of these modules or of all."""
         held = self.histogram("module")

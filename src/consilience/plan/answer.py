@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import time
 from collections.abc import Sequence
@@ -13,6 +14,8 @@ from consilience.model import SEARCHED_BY_DEFAULT, Bundle, ModuleRoot, Query
 from consilience.plan import candidates, features, planner
 from consilience.plan.candidates import Ran, Working
 from consilience.plan.collapse import groups
+from consilience.plan.expand import Spreading
+from consilience.plan.expand_answer import Expanded, expand, how_far, with_ways
 from consilience.plan.floor import Features, least_strength, strength
 from consilience.plan.intent import Intent, understand
 from consilience.plan.matches import verified
@@ -50,6 +53,7 @@ class Outcome:
     best: float | None
     best_withheld: float | None
     actual_us: float
+    expanded: Expanded
 
 
 def check(query: Query) -> None:
@@ -82,10 +86,13 @@ def modules_of(reader: Reader, query: Query) -> tuple[MemoryType, ...]:
     return tuple(m.memory_type for m in reader.view.modules() if m.memory_type in wanted)
 
 
-def answer(reader: Reader, query: Query, *, generators: Sequence[str] = ()) -> Outcome:
+def answer(
+    reader: Reader, query: Query, *, generators: Sequence[str] = (), spreading: Spreading | None = None
+) -> Outcome:
     """Ask one brain. Raises QueryError for a question that cannot be asked; everything else is in the outcome.
 
-    `generators`, for measuring them, takes the choice from the planner: `planner.only`.
+    `generators`, for measuring them, takes the choice from the planner (`planner.only`), and from relations what they
+    add; `spreading`, for measuring them, takes the choice of how far relations are followed.
     """
     started = time.perf_counter()
     check(query)
@@ -94,7 +101,8 @@ def answer(reader: Reader, query: Query, *, generators: Sequence[str] = ()) -> O
         chosen = planner.only(chosen, generators)
     ran, visible = _gather(work, chosen)
     ranked = [c for c in _measured(work, ran, visible) if c.n in visible]
-    return _conclude(work, chosen, ran, ranked, visible, started)
+    how = spreading or (how_far(work) if not generators or query.related else None)
+    return _conclude(work, chosen, ran, ranked, visible, started, how)
 
 
 def begin(reader: Reader, query: Query) -> tuple[Working, planner.Chosen]:
@@ -211,6 +219,7 @@ def _conclude(
     ranked: list[Candidate],
     visible: dict[int, Hidden | None],
     started: float,
+    how: Spreading | None,
 ) -> Outcome:
     query = work.query
     applied = query.floor and any(c.strength is not None for c in ranked)
@@ -218,6 +227,9 @@ def _conclude(
     least = least_strength(best) if applied else None
     kept = [c for c in ranked if _passes(c, least)]
     below = [c for c in ranked if not _passes(c, least)]
+    expanded = expand(work, [(c.n, c.score) for c in kept], [c.n for c in below], how)
+    kept = _with_relations(work, kept, below, visible, expanded)
+    below = [c for c in below if c.n not in expanded.ways]
     shown = groups(work, [c.n for c in kept], visible)
     by_n = {c.n: c for c in kept}
     found, dropped = verified(
@@ -235,7 +247,7 @@ def _conclude(
     bundle = Bundle(
         brain=work.reader.name,
         query=query,
-        matches=tuple(found),
+        matches=tuple(with_ways(work, found, expanded.ways)),
         truncated=len(kept) > sum(map(len, shown)) or _cut(ran, ranked, least),
         withheld=len(below),
         verified_against=tuple(ModuleRoot(module=m.memory_type, root=format_digest(m.root)) for m in modules),
@@ -254,7 +266,38 @@ def _conclude(
         best=best,
         best_withheld=max((c.strength for c in below if c.strength is not None), default=None),
         actual_us=elapsed * 1e6,
+        expanded=expanded,
     )
+
+
+def _with_relations(
+    work: Working,
+    kept: list[Candidate],
+    below: Sequence[Candidate],
+    visible: dict[int, Hidden | None],
+    expanded: Expanded,
+) -> list[Candidate]:
+    """What was found, and what was brought in, by what each has with relations."""
+    if not expanded.added:
+        return kept
+    held = {c.n: c for c in below if c.n in expanded.ways}
+    new = [n for n in expanded.ways if n not in held]
+    visible.update(_visible(work, new))
+    new = [n for n in new if n in visible]
+    judged = _judged(work, new)
+    brought = [Candidate(n, 0.0, value, False, found) for n, (found, value) in judged.items()]
+    brought += [dataclasses.replace(c, score=0.0) for c in held.values()]
+    out = [dataclasses.replace(c, score=c.score + expanded.added.get(c.n, 0.0)) for c in (*kept, *brought)]
+    return sorted(out, key=lambda c: (-c.score, c.n))
+
+
+def _judged(work: Working, ns: Sequence[int]) -> dict[int, tuple[Features, float | None]]:
+    """What strength is made of, and strength, of blocks that no generator found."""
+    statistics = work.reader.statistics
+    noise = statistics.noise_for(work.language) if statistics is not None else None
+    coverage, similarity = features.coverage(work, ns), features.similarities(work, ns)
+    found = {n: Features(n=n, coverage=coverage.get(n, 0.0), similarity=similarity.get(n)) for n in ns}
+    return {n: (each, strength(each, noise) if noise is not None else None) for n, each in found.items()}
 
 
 def _passes(candidate: Candidate, least: float | None) -> bool:

@@ -12,6 +12,7 @@ from consilience.store import View
 
 if TYPE_CHECKING:
     from consilience.embed import Embedder
+    from consilience.index.edges import EdgeIndex
     from consilience.index.facets import FacetIndex
     from consilience.index.lexical import LexicalIndex
     from consilience.index.vectors import VectorIndex
@@ -31,6 +32,7 @@ class Reader:
     lexical: LexicalIndex | None = None
     vectors: VectorIndex | None = None
     facets: FacetIndex | None = None
+    edges: EdgeIndex | None = None
     embedder: Callable[[], Embedder] | None = None
     embedder_note: str = ""
     wants_vectors: bool = False

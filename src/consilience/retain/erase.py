@@ -65,6 +65,7 @@ def erase_derived(store: Store, derived: Path, todo: ToErase) -> None:
 
 
 def _words(derived: Path) -> None:
+    from consilience.index.edges import EdgeIndex
     from consilience.index.facets import FacetIndex
     from consilience.index.lexical import LexicalIndex
 
@@ -75,6 +76,10 @@ def _words(derived: Path) -> None:
         with FacetIndex.open_for_write(derived / "facets.db") as facets:
             facets.clear()
             facets.commit(0)
+    if (derived / "edges.db").exists():
+        with EdgeIndex.open_for_write(derived / "edges.db") as edges:
+            edges.clear()
+            edges.commit(0)
 
 
 def _vectors(folder: Path, ns: Collection[int], back: Collection[int]) -> None:

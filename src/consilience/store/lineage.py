@@ -329,6 +329,15 @@ class LineageReads(BlockReads):
         )
         return sorted(row[0] for row in rows if 0 < row[0] <= after)
 
+    def documents_after(self, after: int) -> list[int]:
+        """Blocks that records of an ordinal above `after` registered, or derived something from, ascending."""
+        rows = self._db.rows(
+            "SELECT source_n FROM derivation WHERE record_n > :after AND record_n <= :last AND source_n > 0"
+            " UNION SELECT block_n FROM registration WHERE record_n > :after AND record_n <= :last AND block_n > 0",
+            {"after": after, "last": self.max_n},
+        )
+        return sorted(row[0] for row in rows)
+
     # --- records as blocks ----------------------------------------------------------------------------------
 
     def derivations_of(self, n: int) -> list[StoredBlock]:

@@ -209,6 +209,14 @@ class BlockReads:
         """Those of the ordinals that are members at this snapshot."""
         return self._select("SELECT n FROM blocks b WHERE n IN ({}) AND " + self._member("b"), ns)
 
+    def modules_of(self, ns: Iterable[int]) -> dict[int, MemoryType]:
+        """The module of each of the ordinals that is here, without reading a block."""
+        found: dict[int, MemoryType] = {}
+        for part in chunks(ns):
+            rows = self._db.rows(f"SELECT n, type FROM blocks WHERE n IN ({marks(part)})", part)
+            found.update((n, MODULES[code]) for n, code in rows if 0 <= code < len(MODULES))
+        return found
+
     def nonmembers(self) -> set[int]:
         """Ordinals up to `max_n` whose block had left by this snapshot; every other one that has a row is a member."""
         sql = "SELECT n FROM blocks WHERE departed <= ? UNION SELECT n FROM earlier WHERE departed <= ?"
