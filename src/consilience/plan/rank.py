@@ -6,17 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from consilience.model import RRF_K, Value
 
-ROLE_FACTOR: Mapping[str, float] = {
-    "prose": 1.0,
-    "list": 1.0,
-    "table": 0.95,
-    "code": 0.85,
-    "heading": 0.7,
-    "reference": 0.6,
-    "toc": 0.5,
-    "boilerplate": 0.4,
-}
-"""What a passage's role leaves of its value: ranks down, never hides. The default is 1."""
+QUIET_ROLES: frozenset[str] = frozenset(("heading", "reference", "toc", "boilerplate"))
+QUIET_PLACES = 5
+"""A passage of a quiet role stands so many places lower in each list: ranked down, never lost (decision 0301)."""
 
 
 class Ranked(Value, frozen=True, kw_only=True):
@@ -72,9 +64,8 @@ def fuse_generators(
             weight = 1.0
             if not alone and generator in ("lexical", "scan"):
                 weight = lexical_weight(coverage.get(n, 0.0))
-            values[n] = values.get(n, 0.0) + weight / (RRF_K + rank)
-    for n in values:
-        values[n] *= ROLE_FACTOR.get(roles.get(n, "prose"), 1.0)
+            place = rank + QUIET_PLACES * (roles.get(n, "prose") in QUIET_ROLES)
+            values[n] = values.get(n, 0.0) + weight / (RRF_K + place)
     order = sorted(values, key=lambda n: (-values[n], n))
     top = values[order[0]] if order else 1.0
     return tuple(Ranked(n=n, score=values[n] / top if top else 0.0) for n in order)
