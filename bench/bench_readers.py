@@ -200,7 +200,7 @@ def real(folders: list[Path], only: str, most: int, examples: int) -> None:
             if (
                 digest in met
                 or (wanted and wanted.isdisjoint(format.suffixes))
-                or files[format.title] == most
+                or 0 < most <= files[format.title]
             ):
                 continue
             met.add(digest)

@@ -7,6 +7,7 @@ from office import core, docx, footnotes, p, table, zipped
 
 from consilience.ingest import Document, Skip, read, split
 from consilience.ingest.readers import docx as reader
+from consilience.ingest.readers.formats import DOCX, READERS
 
 LONG = "The heron waits in the reeds until the water is still"
 
@@ -172,6 +173,7 @@ def test_bytes_turned_over_one_by_one_end_in_a_document_or_a_skip() -> None:
 def test_a_document_goes_the_whole_way_through_its_own_process() -> None:
     document = read(docx(p(f"{LONG}.")), "heron.docx")
     assert isinstance(document, Document), document
-    assert (document.reader_id, document.title, document.blocks[0].text) == ("docx/1.1", "Heron", f"{LONG}.")
+    assert document.reader_id == "/".join(READERS[DOCX])
+    assert (document.title, document.blocks[0].text) == ("Heron", f"{LONG}.")
     assert read(docx(), "a.docx") == Skip("no text in it")
     assert read(docx(p(f"{LONG}.")), "a.txt") == read(docx(p(f"{LONG}.")), "a.docx")

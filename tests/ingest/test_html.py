@@ -110,3 +110,37 @@ def test_deep_nesting_keeps_the_text() -> None:
         passages("<div>" * 10_000 + "at the bottom" + "</div>" * 10_000 + "<p>afterwards")[0].text
         == "at the bottom"
     )
+
+
+def test_a_term_and_what_it_means_are_one() -> None:
+    page = "<dl><dt>stdin<dd>The stream that is read first.<p>More.<dt>stdout<dd>Written to.<dd>Another sense.</dl>"
+    document = read(page.encode(), "a.html")
+    assert isinstance(document, Document)
+    assert [b.text for b in document.blocks] == [
+        "stdin\n\nThe stream that is read first.\n\nMore.",
+        "stdout\n\nWritten to.",
+        "Another sense.",
+    ]
+
+
+def test_what_is_folded_away_is_read() -> None:
+    page = "<details><summary>More about herons</summary><p>They stand still for hours at a time.</details>"
+    document = read(page.encode(), "a.html")
+    assert isinstance(document, Document)
+    assert [b.text for b in document.blocks] == ["More about herons", "They stand still for hours at a time."]
+
+
+def test_lists_of_the_pages_own_sections_are_contents() -> None:
+    item = '<ul><li><a href="#one">One of the sections</a></li></ul>'
+    for start in ('<div class="toc">', '<div class="contents topic">', '<section role="doc-toc">'):
+        document = read(f"{start}{item}</div></section><ul><li>An item of its own</ul>".encode(), "a.html")
+        assert isinstance(document, Document)
+        assert [b.role for b in document.blocks] == ["toc", "list"], start
+    document = read(f'<div class="contents">{item}</div>'.encode(), "a.html")
+    assert isinstance(document, Document) and document.blocks[0].role == "list"
+
+
+def test_the_name_of_a_form_control_is_no_text() -> None:
+    document = read(b"<label>4</label><p>A paragraph of the page.", "a.html")
+    assert isinstance(document, Document)
+    assert [b.text for b in document.blocks] == ["A paragraph of the page."]

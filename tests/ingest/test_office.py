@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from types import ModuleType
 
 import pytest
@@ -11,6 +13,7 @@ from consilience.ingest import Document, Skip, read, split
 from consilience.ingest.readers import epub as epub_reader
 from consilience.ingest.readers import odt as odt_reader
 from consilience.ingest.readers import pptx as pptx_reader
+from consilience.ingest.readers.formats import BY_SUFFIX, READERS
 
 LONG = "The heron waits in the reeds until the water is still"
 
@@ -131,6 +134,40 @@ def test_chapters_in_the_order_of_the_spine_with_their_names() -> None:
     ]
 
 
+def test_a_page_that_the_spine_lists_section_by_section_is_read_once() -> None:
+    """Some makers of books list every section as an item of its own, in the same file."""
+    data = epub(page(f"<h1>Life</h1><p>{LONG}.</p>"), page(f"<h1>Lake</h1><p>{LONG} of the lake.</p>"))
+    spine = "".join(
+        f'<item id="s{n}" href="text/c%201.xhtml#s{n}" media-type="application/xhtml+xml"/>'
+        for n in range(50)
+    )
+    refs = "".join(f'<itemref idref="s{n}"/>' for n in range(50))
+    more = repacked(
+        data, "OEBPS/book.opf", ("<manifest>", "<manifest>" + spine), ("<spine>", "<spine>" + refs)
+    )
+    assert [place for _, _, place in told(epub_reader, more)] == [
+        "chapter 1 @1904-05-02 # Herons > Life",
+        "chapter 52 @1904-05-02 # Herons > Lake",
+    ]
+
+
+def test_the_contents_of_a_book_are_told_from_its_lists() -> None:
+    items = "".join(f'<li><a href="{n}.xhtml">Chapter {n}</a></li>' for n in "ab")
+    data = epub(page(f'<div class="toc"><ul>{items}</ul></div><p>{LONG}.</p>'))
+    assert [role for role, _, _ in told(epub_reader, data)] == ["toc", "prose"]
+
+
+def repacked(data: bytes, part: str, *changes: tuple[str, str]) -> bytes:
+    """A package with words of one part replaced."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        parts: dict[str, str | bytes] = {name: archive.read(name) for name in archive.namelist()}
+    text = bytes(parts[part]).decode() if isinstance(parts[part], bytes) else str(parts[part])
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    return zipped({**parts, part: text}, stored=["mimetype"])
+
+
 def test_lists_of_two_chapters_are_two_lists() -> None:
     items = "<ul><li>one</li><li>two</li></ul>"
     assert [
@@ -193,7 +230,7 @@ def test_it_goes_the_whole_way_through_its_own_process(kind: str) -> None:
     document = read(data, f"heron.{kind}")
     assert isinstance(document, Document), document
     assert document.blocks == here.blocks
-    assert document.reader_id == f"{kind}/1.1"
+    assert document.reader_id == "/".join(READERS[BY_SUFFIX[f".{kind}"]])
     assert read(data, "heron.txt") == document or document.title == "Heron"
 
 

@@ -7,13 +7,11 @@ from __future__ import annotations
 import re
 from xml.etree.ElementTree import Element
 
-from consilience.ingest import metadata
 from consilience.ingest.model import Document, Skip
-from consilience.ingest.readers.flow import Flow
+from consilience.ingest.readers import drawings
 from consilience.ingest.readers.package import (
     MAX_LIST_DEPTH,
     Package,
-    RefusedError,
     child,
     is_on,
     number,
@@ -21,6 +19,7 @@ from consilience.ingest.readers.package import (
     value,
     walk,
 )
+from consilience.ingest.readers.packaged import PackageReader
 
 _HEADING = re.compile(r"heading ([1-9])")
 _CODE = re.compile(r"\b(code|verbatim|preformatted|listing|macro text)\b")
@@ -34,10 +33,7 @@ _WRAPPERS = frozenset(
 
 def read(data: bytes, name: str) -> Document | Skip:
     """Read a document. Skip where it is damaged, encrypted or beyond the bounds."""
-    try:
-        return _Reader(Package(data, "Word document"), name).document()
-    except RefusedError as refused:
-        return refused.skip
+    return _Reader.read(data, name)
 
 
 class _Style:
@@ -47,20 +43,20 @@ class _Style:
         self.name, self.level, self.listed = name, level, listed
 
 
-class _Reader:
+class _Reader(PackageReader):
+    what = "Word document"
+    unit = "paragraph"
+
     def __init__(self, package: Package, name: str) -> None:
-        self.package = package
-        self.name = name
-        self.flow = Flow()
+        super().__init__(package, name)
         self.paragraph = 0
-        self.title = ""
         self.group = 0
         self.code: list[str] = []
         self.code_from = 0
         self.noted: list[tuple[str, str]] = []
-        main = next((path for kind, path in package.relations("").values() if kind == "officeDocument"), "")
-        self.main = main if main in package.names else "word/document.xml"
-        parts = dict(package.relations(self.main).values())
+        self.main = self.main_part("word/document.xml")
+        self.relations = package.relations(self.main)
+        parts = dict(self.relations.values())
         self.styles = _styles(package.optional_xml(parts.get("styles", "word/styles.xml")))
         self.notes = {
             f"{kind}Reference": package.optional_xml(parts.get(f"{kind}s", f"word/{kind}s.xml"))
@@ -72,11 +68,7 @@ class _Reader:
         self._blocks(body if body is not None else ())
         self._end_code()
         core = self.package.optional_xml("docProps/core.xml")
-        dates = {"created": property_of(core, "created"), "modified": property_of(core, "modified")}
-        title = self.title or self.flow.opening_heading or property_of(core, "title")
-        return self.flow.document(
-            title or metadata.readable_name(self.name), "paragraph", date=metadata.date_of(dates)
-        )
+        return self.told(core, title=self.flow.opening_heading or property_of(core, "title"))
 
     def _blocks(self, nodes: Element | tuple[()]) -> None:
         for node in nodes:
@@ -104,6 +96,9 @@ class _Reader:
             self._emit(text, style, properties)
         for box in _boxes(node):
             self._blocks(box)
+        if not self.code:
+            for drawing in node.iter("drawing"):
+                drawings.add(drawing, self.relations, self.package, self.flow)
         self._end_notes()
 
     def _emit(self, text: str, style: _Style, properties: Element | None) -> None:

@@ -19,6 +19,7 @@ from consilience.ingest.decoding import decode
 from consilience.ingest.model import Document, Skip, TextBlock
 from consilience.ingest.readers import html
 from consilience.ingest.readers.package import Package, RefusedError, child, parse_xml, property_of
+from consilience.ingest.readers.packaged import PackageReader
 
 _PAGES = frozenset(
     ("application/xhtml+xml", "text/html", "text/x-oeb1-document", "application/xml", "text/xml")
@@ -32,16 +33,15 @@ _EMPTY_TAG = re.compile(
 def read(data: bytes, name: str) -> Document | Skip:
     """Read a book. Skip where it is damaged, encrypted or beyond the bounds; a damaged chapter is left out with a
     warning."""
-    try:
-        return _Reader(Package(data, "EPUB"), name).document()
-    except RefusedError as refused:
-        return refused.skip
+    return _Reader.read(data, name)
 
 
-class _Reader:
+class _Reader(PackageReader):
+    what = "EPUB"
+    unit = "chapter"
+
     def __init__(self, package: Package, name: str) -> None:
-        self.package = package
-        self.name = name
+        super().__init__(package, name)
         self.blocks: list[TextBlock] = []
         self.warnings: list[str] = []
         self.groups = 0
@@ -59,9 +59,12 @@ class _Reader:
             for item in book.iter("item")
         }
         labels = self._labels(items)
+        met: set[str] = set()
         for number, reference in enumerate(book.iter("itemref"), 1):
             target, media_type, _ = items.get(reference.get("idref", ""), ("", "", None))
-            if media_type in _PAGES:
+            # Some books list every section of a page: the page is read where it comes first, and once.
+            if media_type in _PAGES and target not in met:
+                met.add(target)
                 self._chapter(number, target, title, labels.get(target, ""))
         return Document(
             title=title,
@@ -70,7 +73,7 @@ class _Reader:
             blocks=tuple(self.blocks),
             reader="",
             version="",
-            unit="chapter",
+            unit=self.unit,
             warnings=tuple(self.warnings),
         )
 

@@ -88,8 +88,8 @@ FORMATS = (
     ),
     Format(title="reStructuredText", reader="rst", media_types=(RST,), suffixes=(".rst", ".rest")),
     Format(title="plain text", reader="plain", media_types=(PLAIN,), suffixes=(".txt", ".text", ".asc")),
-    Format(title="HTML", reader="html", media_types=(HTML,), suffixes=(".html", ".htm")),
-    Format(title="XHTML", reader="html", media_types=(XHTML,), suffixes=(".xhtml",)),
+    Format(title="HTML", reader="html", media_types=(HTML,), suffixes=(".html", ".htm"), rule=2),
+    Format(title="XHTML", reader="html", media_types=(XHTML,), suffixes=(".xhtml",), rule=2),
     Format(title="Jupyter notebook", reader="notebook", media_types=(NOTEBOOK,), suffixes=(".ipynb",)),
     Format(
         title="PDF",
@@ -102,7 +102,13 @@ FORMATS = (
         needs=("pypdfium2",),
     ),
     Format(
-        title="Word", reader="docx", media_types=(DOCX,), suffixes=(".docx",), binary=True, contained=True
+        title="Word",
+        reader="docx",
+        media_types=(DOCX,),
+        suffixes=(".docx",),
+        rule=2,
+        binary=True,
+        contained=True,
     ),
     Format(
         title="OpenDocument text",
@@ -117,11 +123,18 @@ FORMATS = (
         reader="pptx",
         media_types=(PPTX,),
         suffixes=(".pptx",),
+        rule=2,
         binary=True,
         contained=True,
     ),
     Format(
-        title="EPUB", reader="epub", media_types=(EPUB,), suffixes=(".epub",), binary=True, contained=True
+        title="EPUB",
+        reader="epub",
+        media_types=(EPUB,),
+        suffixes=(".epub",),
+        rule=2,
+        binary=True,
+        contained=True,
     ),
     Format(title="CSV", reader="delimited", media_types=(CSV,), suffixes=(".csv",), binary=True),
     Format(title="TSV", reader="delimited", media_types=(TSV,), suffixes=(".tsv", ".tab"), binary=True),

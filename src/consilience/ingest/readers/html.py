@@ -59,9 +59,12 @@ _DROPPED = frozenset(
         "video",
         "dialog",
         "menu",
+        "label",
     ]
 )
 _DROPPED_ROLES = frozenset(("navigation", "banner", "contentinfo", "search", "complementary", "menu"))
+_CONTENTS = frozenset(("toc", "toctree-wrapper", "toctree", "table-of-contents", "tableofcontents"))
+"""Classes (and types, in books) of what lists the document's own sections."""
 _HEADINGS = {f"h{n}": n for n in range(1, 7)}
 _BLOCKS = frozenset(
     [
@@ -183,6 +186,8 @@ class _Reader:
         self.lists: list[int] = []
         self.role = "prose"
         self.item_open = False
+        self.term_open = False
+        self.contents: Any = None
         self.line = 1
 
     def document(self) -> Document:
@@ -232,6 +237,9 @@ class _Reader:
         attributes = node.attributes
         if attributes.get("role") in _DROPPED_ROLES or "hidden" in attributes:
             return False
+        if self.contents is None and tag in _BLOCKS and _lists_contents(attributes):
+            self._flush()
+            self.contents = node
         if tag == "br":
             self.buffer.append("\n")
         elif tag in SHIFTED:
@@ -256,17 +264,22 @@ class _Reader:
             self.lists.append(self.groups)
         elif tag in _BLOCKS:
             self._flush()
-            if tag in ("li", "dt", "dd"):
+            if tag in ("li", "dt") or (tag == "dd" and not self.term_open):
                 self.item_open = False
+            self.term_open = False
         return True
 
     def _leave(self, node: Any) -> None:
         tag = node.tag
         if tag in _BLOCKS:
             self._flush()
+        if tag == "dt":
+            self.term_open = True
         if tag in ("ul", "ol", "dl") and self.lists:
             self.lists.pop()
             self.item_open = False
+        if self.contents is not None and _same(node, self.contents):
+            self.contents = None
 
     # --- blocks -----------------------------------------------------------------------------------------------
 
@@ -337,6 +350,7 @@ class _Reader:
         self, text: str, role: str, first: int, last: int, group: int = 0, depth: int = 0,
         cells: tuple[str, ...] = (), head: bool = False,
     ) -> None:  # fmt: skip
+        role = role if self.contents is None else "toc"
         self.blocks.append(
             TextBlock(text=text, role=role, headings=self.outline.path, first_line=first, last_line=last,
                       group=group, depth=depth, cells=cells, head=head)
@@ -373,6 +387,13 @@ def _main(tree: Any) -> Any:
 def _holds_content(node: Any) -> bool:
     """A `header` or `form` around the content itself is no furniture."""
     return node.tag in ("header", "form", "aside") and node.css_first("h1, main, article") is not None
+
+
+def _lists_contents(attributes: Any) -> bool:
+    if attributes.get("role") == "doc-toc":
+        return True
+    names = f"{attributes.get('class') or ''} {attributes.get('epub:type') or ''}".split()
+    return not _CONTENTS.isdisjoint(names) or {"contents", "topic"} <= set(names)
 
 
 def _meta(tree: Any) -> dict[str, str]:

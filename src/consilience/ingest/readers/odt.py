@@ -8,9 +8,7 @@ from __future__ import annotations
 import re
 from xml.etree.ElementTree import Element
 
-from consilience.ingest import metadata
 from consilience.ingest.model import Document, Skip
-from consilience.ingest.readers.flow import Flow
 from consilience.ingest.readers.package import (
     MAX_LIST_DEPTH,
     Package,
@@ -19,6 +17,7 @@ from consilience.ingest.readers.package import (
     number,
     property_of,
 )
+from consilience.ingest.readers.packaged import PackageReader
 
 _SILENT = frozenset(
     ("tracked-changes", "annotation", "annotation-end", "forms", "sequence-decls", "ruby-text")
@@ -33,19 +32,16 @@ _MAX_SPACES = 200
 
 def read(data: bytes, name: str) -> Document | Skip:
     """Read a document. Skip where it is damaged, encrypted or beyond the bounds."""
-    try:
-        return _Reader(Package(data, "OpenDocument text"), name).document()
-    except RefusedError as refused:
-        return refused.skip
+    return _Reader.read(data, name)
 
 
-class _Reader:
+class _Reader(PackageReader):
+    what = "OpenDocument text"
+    unit = "paragraph"
+
     def __init__(self, package: Package, name: str) -> None:
-        self.package = package
-        self.name = name
-        self.flow = Flow()
+        super().__init__(package, name)
         self.paragraph = 0
-        self.title = ""
         self.notes: list[str] = []
         self.boxes: list[Element] = []
         self.code: list[str] = []
@@ -65,11 +61,8 @@ class _Reader:
             self._blocks(body)
         self._end_code()
         meta = self.package.optional_xml("meta.xml")
-        dates = {"created": property_of(meta, "creation-date"), "modified": property_of(meta, "date")}
-        title = self.title or self.flow.opening_heading or property_of(meta, "title")
-        return self.flow.document(
-            title or metadata.readable_name(self.name), "paragraph", date=metadata.date_of(dates)
-        )
+        title = self.flow.opening_heading or property_of(meta, "title")
+        return self.told(meta, title=title, created="creation-date", modified="date")
 
     def _blocks(self, node: Element, role: str = "", group: int = 0, depth: int = 0) -> None:
         for each in node:

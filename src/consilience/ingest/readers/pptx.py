@@ -1,6 +1,7 @@
 """PowerPoint presentations (.pptx): slides in their order, titles as headings, lists, tables, notes; places are slides.
 
-Dates, footers and slide numbers, comments, charts and diagrams are left out (ECMA-376-1, clauses 19 and 21).
+A chart is the table of its data. Dates, footers and slide numbers, comments and pictures are left out (ECMA-376-1,
+clauses 19 and 21).
 """
 
 from __future__ import annotations
@@ -8,17 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
-from consilience.ingest import metadata
 from consilience.ingest.model import Document, Skip
-from consilience.ingest.readers.flow import Flow
-from consilience.ingest.readers.package import (
-    MAX_LIST_DEPTH,
-    Package,
-    RefusedError,
-    child,
-    number,
-    property_of,
-)
+from consilience.ingest.readers import drawings
+from consilience.ingest.readers.package import MAX_LIST_DEPTH, RefusedError, child, number, property_of
+from consilience.ingest.readers.packaged import PackageReader
 
 _TITLES = frozenset(("title", "ctrTitle"))
 _FURNITURE = frozenset(("dt", "ftr", "hdr", "sldNum", "sldImg"))
@@ -27,18 +21,12 @@ _NO_TITLES = frozenset(("", "powerpoint presentation", "presentation", "slide 1"
 
 def read(data: bytes, name: str) -> Document | Skip:
     """Read a presentation. Skip where it is damaged, encrypted or beyond the bounds."""
-    try:
-        return _Reader(Package(data, "PowerPoint presentation"), name).document()
-    except RefusedError as refused:
-        return refused.skip
+    return _Reader.read(data, name)
 
 
-class _Reader:
-    def __init__(self, package: Package, name: str) -> None:
-        self.package = package
-        self.name = name
-        self.flow = Flow()
-        self.title = ""
+class _Reader(PackageReader):
+    what = "PowerPoint presentation"
+    unit = "slide"
 
     def document(self) -> Document:
         for slide, path in enumerate(self._slides(), 1):
@@ -51,15 +39,10 @@ class _Reader:
         declared = property_of(core, "title")
         if declared.casefold() in _NO_TITLES:
             declared = ""
-        title = self.title or declared or metadata.readable_name(self.name)
-        dates = {"created": property_of(core, "created"), "modified": property_of(core, "modified")}
-        return self.flow.document(title, "slide", date=metadata.date_of(dates))
+        return self.told(core, title=declared)
 
     def _slides(self) -> Iterator[str]:
-        main = next(
-            (path for kind, path in self.package.relations("").values() if kind == "officeDocument"), ""
-        )
-        main = main if main in self.package.names else "ppt/presentation.xml"
+        main = self.main_part("ppt/presentation.xml")
         relations = self.package.relations(main)
         for each in self.package.xml(main).iter("sldId"):
             kind, path = relations.get(each.get("r:id", ""), ("", ""))
@@ -74,9 +57,11 @@ class _Reader:
         if title and _placeholder(titles[0]) == "ctrTitle" and not self.title:
             self.title = title
         self.flow.heading(1, title, even_empty=True)
+        relations = self.package.relations(path)
         for shape in shapes:
             if shape.tag == "graphicFrame":
                 self._table(shape)
+                drawings.add(shape, relations, self.package, self.flow)
             elif shape not in titles[:1] and _placeholder(shape) not in _FURNITURE:
                 self._text(shape)
         self._notes(path)
