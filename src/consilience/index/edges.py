@@ -150,6 +150,10 @@ class EdgeIndex:
             self._rows("SELECT count(DISTINCT n) FROM mention")[0][0],
         )
 
+    def placed(self) -> int:
+        """How many blocks stand somewhere in an order."""
+        return self._rows("SELECT count(DISTINCT n) FROM place")[0][0]
+
     def places(self, ns: Collection[int]) -> list[tuple[int, int]]:
         """(block, document) for each document that a block stands in, ordered; none for a block of very many."""
         sql = (

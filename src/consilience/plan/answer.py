@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 from consilience.errors import QueryError
 from consilience.ingest import detect_language
-from consilience.model import SEARCHED_BY_DEFAULT, Bundle, ModuleRoot, Query
+from consilience.model import SEARCHED_BY_DEFAULT, Bundle, Hit, Hits, ModuleRoot, Query
 from consilience.plan import candidates, features, planner
 from consilience.plan.candidates import Ran, Working
 from consilience.plan.collapse import groups
 from consilience.plan.expand import Spreading
-from consilience.plan.expand_answer import Expanded, expand, how_far, with_ways
+from consilience.plan.expand_answer import ASSOCIATIVE, Expanded, expand, how_far, with_ways
 from consilience.plan.floor import Features, least_strength, strength
 from consilience.plan.intent import Intent, understand
 from consilience.plan.matches import verified
@@ -101,13 +101,13 @@ def answer(
         chosen = planner.only(chosen, generators)
     ran, visible = _gather(work, chosen)
     ranked = [c for c in _measured(work, ran, visible) if c.n in visible]
-    how = spreading or (how_far(work) if not generators or query.related else None)
+    how = spreading or (how_far(work) if not generators else None)
     return _conclude(work, chosen, ran, ranked, visible, started, how)
 
 
 def begin(reader: Reader, query: Query) -> tuple[Working, planner.Chosen]:
     """Understand and plan; nothing is read yet that grows with the answer."""
-    asked = understand(query.text)
+    asked = understand(query.text, related=query.related)
     modules = modules_of(reader, query)
     work = Working(reader=reader, query=query, asked=asked, modules=modules, lexical_query=None)
     work.warnings.extend(reader.notes)
@@ -145,7 +145,14 @@ def _say_what_is_missing(work: Working, chosen: planner.Chosen) -> None:
         work.warnings.append("no lexical index: every block was scanned; run `index`")
     if reader.embedder_note:
         work.warnings.append(reader.embedder_note)
-    elif reader.wants_vectors and s.embedded < s.blocks and not work.query.filters.modules:
+    if work.query.related and not s.has_edges:
+        work.warnings.append("no index of relations: only what provenance says was followed; run `index`")
+    if (
+        not reader.embedder_note
+        and reader.wants_vectors
+        and s.embedded < s.blocks
+        and not work.query.filters.modules
+    ):
         share = 100 * s.embedded // max(1, s.blocks)
         work.warnings.append(
             f"vectors cover {s.embedded:,} of {s.blocks:,} blocks ({share}%); `index` goes on embedding"
@@ -237,6 +244,11 @@ def _conclude(
     )
     dropped = [*dict.fromkeys([*dropped, *work.broken])]
     weights = _mean_weights(work, ran, ranked)
+    if chosen.plan.steps[-1].generator == "related":
+        ran, weights = (
+            [*ran, _related(chosen.plan.steps[-1], expanded)],
+            [*weights, ASSOCIATIVE.weight],
+        )
     modules = [
         m
         for m in work.reader.view.modules()
@@ -268,6 +280,12 @@ def _conclude(
         actual_us=elapsed * 1e6,
         expanded=expanded,
     )
+
+
+def _related(step: planner.Step, expanded: Expanded) -> Ran:
+    """What relations brought in, as what a generator did."""
+    hits = tuple(Hit(way.n, way.value) for way in expanded.ways.values())
+    return Ran(step=step, hits=Hits(hits=hits, exhausted=True), us=expanded.us)
 
 
 def _with_relations(

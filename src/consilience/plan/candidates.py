@@ -113,6 +113,8 @@ def run(work: Working, plan: Plan, depth_factor: int) -> list[Ran]:
         prepare_eligible(work)
     done = []
     for step in plan.steps:
+        if step.generator == "related":
+            continue  # it begins where the others end: answer.py
         started = time.perf_counter()
         k = step.k * depth_factor
         match step.generator:

@@ -41,6 +41,8 @@ class CostModel(Value, frozen=True, kw_only=True):
     facet_base: float = 120.0
     facet_row: float = 0.35
     candidate: float = 90.0
+    relation_base: float = 6_000.0
+    relation_row: float = 300.0
     lexical_scale: float = 1.0
     vector_scale: float = 1.0
     two_stage_scale: float = 1.0
@@ -79,6 +81,10 @@ class CostModel(Value, frozen=True, kw_only=True):
     def facets(self, rows: float) -> float:
         """Listing `rows` eligible ordinals."""
         return (self.facet_base + self.facet_row * rows) * self.facet_scale
+
+    def relations(self, brought: float) -> float:
+        """Following relations from the best candidates, and judging `brought` blocks that they lead to."""
+        return (self.relation_base + self.relation_row * brought) * self.finish_scale
 
     def finish(self, candidates: float) -> float:
         """Strength, visibility and verification of the candidates."""

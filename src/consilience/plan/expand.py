@@ -58,13 +58,15 @@ class Tie(NamedTuple):
 
 class Spreading(Value, frozen=True, kw_only=True):
     """How far: `seeds` of the best, `depth` steps, each after the first worth `decay` of the one before; `weight` of
-    the list that comes of it beside the others; at most `most` blocks whose ties are looked at."""
+    the list that comes of it beside the others; at most `most` blocks whose ties are looked at; `along` which
+    relations."""
 
     seeds: int = 10
     depth: int = 2
     decay: float = 0.7
     weight: float = 0.1
     most: int = 400
+    along: tuple[Relation, ...] = tuple(Relation)
 
 
 class Reached(NamedTuple):

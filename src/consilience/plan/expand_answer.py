@@ -11,19 +11,18 @@ import msgspec
 from consilience.model import Match, Via
 from consilience.plan import features
 from consilience.plan.candidates import Working, admits
-from consilience.plan.expand import QUIET_ROLES, Reached, Spreading, added, spread
+from consilience.plan.expand import QUIET_ROLES, Reached, Relation, Spreading, added, spread
 from consilience.plan.expand_edges import Relations
-from consilience.plan.intent import Intent
+from consilience.plan.intent import BROUGHT, Intent
 from consilience.protocol import format_digest
 
-USUAL = Spreading(seeds=10, depth=2, decay=0.7, weight=0.1)
+ORDER = (Relation.NEXT, Relation.PREVIOUS)
+USUAL = Spreading(seeds=10, depth=2, decay=0.7, weight=0.1, along=ORDER)
 """For every question: what was found beside other matches ranks a little higher; nothing is brought in."""
 
-ASSOCIATIVE = Spreading(seeds=10, depth=3, decay=0.5, weight=0.5)
-"""For a question that asks for what is related: what is reached is brought in."""
-
-MOST_BROUGHT = 60
-"""Blocks that are brought in at most: as many as a generator is asked for."""
+ASSOCIATIVE = Spreading(seeds=10, depth=3, decay=0.5, weight=0.9)
+"""For a question that asks for what is related: what is reached is brought in, beside what is found as usual. What was
+found anyway gains nothing here, or two poor matches of one subject would rank each other above a good one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +35,8 @@ class Expanded:
     us: float
 
 
-NOTHING = Expanded({}, {}, 0.0)
-
-
 def how_far(work: Working) -> Spreading | None:
-    """How this question is spread: None where it is not."""
-    if work.query.related:
-        return ASSOCIATIVE
+    """How what was found is weighed by what stands beside it: None where it is not."""
     if work.asked.intent is Intent.IDENTITY or work.reader.edges is None:
         return None
     return USUAL
@@ -56,21 +50,29 @@ def expand(
     Where relations are asked for, blocks are brought in that pass the question's filters and may be shown: `others`,
     candidates that the floor held back, and those that no generator found. Never from nothing: a silent brain stays so.
     """
-    if how is None or len(found) < (1 if work.query.related else 2):
-        return NOTHING
     started = time.perf_counter()
-    reached = spread(found, Relations(work), how)
-    ranks = added(reached, how)
     held = {n for n, _ in found}
+    parts: dict[int, float] = {}
     ways: dict[int, Reached] = {}
-    if work.query.related:
-        fresh = [each for each in reached if each.n not in held][: 2 * MOST_BROUGHT]
-        may = admits(work, [each.n for each in fresh if each.n not in others]) | {*others}
-        roles = features.roles(work, sorted(may))
-        ways = {each.n: each for each in fresh if each.n in may and roles.get(each.n) not in QUIET_ROLES}
-        ways = dict(list(ways.items())[:MOST_BROUGHT])
-    kept = {n: value for n, value in ranks.items() if n in held or n in ways}
-    return Expanded(kept, ways, (time.perf_counter() - started) * 1e6)
+    if how is not None and len(found) > 1:
+        ranks = added(spread(found, Relations(work, how.along), how), how)
+        parts = {n: value for n, value in ranks.items() if n in held}
+    if work.query.related and found:
+        reached = spread(found, Relations(work, ASSOCIATIVE.along), ASSOCIATIVE)
+        ways = _brought(work, [each for each in reached if each.n not in held], others)
+        ranks = added(list(ways.values()), ASSOCIATIVE)
+        parts |= {n: min(value, ASSOCIATIVE.weight) for n, value in ranks.items()}
+    return Expanded(parts, ways, (time.perf_counter() - started) * 1e6)
+
+
+def _brought(work: Working, fresh: Sequence[Reached], others: Collection[int]) -> dict[int, Reached]:
+    """What is brought in of what was reached, best first: what the filters admit and says something by itself."""
+    most = min(BROUGHT, 2 * work.query.limit)
+    fresh = fresh[: 2 * most]
+    may = admits(work, [each.n for each in fresh if each.n not in others]) | {*others}
+    roles = features.roles(work, sorted(may))
+    ways = {each.n: each for each in fresh if each.n in may and roles.get(each.n) not in QUIET_ROLES}
+    return dict(list(ways.items())[:most])
 
 
 def with_ways(work: Working, matches: Sequence[Match], ways: Mapping[int, Reached]) -> list[Match]:

@@ -28,8 +28,9 @@ class Relations:
     they are asked for). Blocks at the other end are not judged here: what may be shown is for the caller to say.
     """
 
-    def __init__(self, work: Working) -> None:
+    def __init__(self, work: Working, along: Collection[Relation] = tuple(Relation)) -> None:
         self._work = work
+        self._along = frozenset(along)
         self._view = work.reader.view
         self._index: EdgeIndex | None = work.reader.edges
         self._alive: dict[int, bool] = {}
@@ -44,22 +45,25 @@ class Relations:
             except IndexUnusableError as error:
                 self._index = None
                 self._work.warnings.append(f"{error.message}; `index` rebuilds it")
-        ties += self._of_ledger(asked)
-        ties += self._of_subjects(asked)
-        return ties
+        if self._along & {Relation.EVIDENCE, Relation.MADE_INTO, Relation.SUCCESSOR}:
+            ties += self._of_ledger(asked)
+        if Relation.SUBJECT in self._along:
+            ties += self._of_subjects(asked)
+        return [tie for tie in ties if tie.relation in self._along]
 
     # --- what documents state -------------------------------------------------------------------------------
 
     def _of_index(self, index: EdgeIndex, ns: Sequence[int]) -> Iterator[Tie]:
         places = index.places(ns)
-        links = index.links_from(ns)
+        linked = bool(self._along & {Relation.LINK, Relation.LINKED_FROM})
+        links = index.links_from(ns) if linked else []
         self._judge({source for _, source in places} | {link.target for link in links})
         standing: dict[int, list[int]] = defaultdict(list)
         for n, source in places:
             if self._alive[source]:
                 standing[n].append(source)
         sources = {source for found in standing.values() for source in found}
-        back = index.links_to(sources)
+        back = index.links_to(sources) if linked else []
         self._judge({link.source for link in back})
         self._read(index, sources | {link.target for link in links if self._alive[link.target]})
         yield from self._beside(standing)

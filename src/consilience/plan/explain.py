@@ -11,6 +11,7 @@ from consilience.model import Explanation, FloorReport, IndexReport, PlanReport,
 from consilience.plan import planner
 from consilience.plan.answer import Outcome, answer, begin, check
 from consilience.plan.candidates import Working
+from consilience.plan.expand_answer import how_far
 from consilience.plan.floor import FLOOR, SPEAKS
 from consilience.plan.reader import Reader
 from consilience.protocol import MemoryType, format_digest
@@ -90,7 +91,26 @@ def _indices(work: Working, chosen: planner.Chosen) -> tuple[IndexReport, ...]:
         of=s.blocks,
         detail=f"about {s.eligible:,.0f} eligible" if s.eligible is not None else "no filters",
     )
-    return lexical, vectors, facets
+    return lexical, vectors, facets, _relations(work, s.blocks)
+
+
+def _relations(work: Working, blocks: int) -> IndexReport:
+    """What is known of order and links, and how far it is followed."""
+    edges, how = work.reader.edges, how_far(work)
+    detail = "not built: nothing is followed; run `index`"
+    if edges is not None:
+        documents, linking = edges.counts()
+        detail = f"{documents:,} documents, {linking:,} blocks with links"
+    if how is not None:
+        detail += f"; {how.depth} steps from the best {how.seeds}, weight {how.weight:g}"
+    return IndexReport(
+        name="relations",
+        available=edges is not None,
+        consulted=how is not None and edges is not None,
+        covered=min(edges.placed(), blocks) if edges is not None else 0,
+        of=blocks,
+        detail=detail,
+    )
 
 
 def _vectors(reader: Reader, chosen: planner.Chosen) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
+import msgspec
+
 from consilience.model import Value
 
 _IDENTITY = re.compile(r"\s*(?:sha256:)?([0-9a-f]{8,64})\s*")
@@ -26,6 +28,7 @@ class Intent(StrEnum):
     EXACT = "exact"
     LEXICAL = "lexical"
     SEMANTIC = "semantic"
+    ASSOCIATIVE = "associative"
 
 
 RECALL_FLOOR: dict[Intent, float] = {
@@ -33,22 +36,40 @@ RECALL_FLOOR: dict[Intent, float] = {
     Intent.EXACT: 0.99,
     Intent.LEXICAL: 0.90,
     Intent.SEMANTIC: 0.90,
+    Intent.ASSOCIATIVE: 0.90,
 }
 """Least share of the blocks worth returning that an admissible plan is expected to reach."""
 
+FOUND_SHARE = 0.85
+"""Of the blocks worth returning to who asks for what is related too, the share that is found without relations."""
+
+BROUGHT = 60
+"""Blocks that relations bring in at most: as many as a generator is asked for."""
+
 
 class Asked(Value, frozen=True, kw_only=True):
-    """A question taken apart: its intent, the hex of a block id, quoted phrases, identifiers said word by word."""
+    """A question taken apart: its intent, the hex of a block id, quoted phrases, identifiers said word by word.
+    `related`: what is related to what is found is asked for too."""
 
     intent: Intent
     identity: str | None = None
     phrases: tuple[str, ...] = ()
     identifiers: tuple[str, ...] = ()
     words: int = 0
+    related: bool = False
 
 
-def understand(text: str) -> Asked:
-    """Classify a question from its text alone. Deterministic, no vocabulary, at most linear in the text."""
+def understand(text: str, *, related: bool = False) -> Asked:
+    """Classify a question from its text, and by whether what is related is asked for too. Deterministic, no vocabulary,
+    at most linear in the text."""
+    asked = _of_text(text)
+    if not related:
+        return asked
+    intent = asked.intent if asked.intent is Intent.IDENTITY else Intent.ASSOCIATIVE
+    return msgspec.structs.replace(asked, intent=intent, related=True)
+
+
+def _of_text(text: str) -> Asked:
     match = _IDENTITY.fullmatch(text)
     if match is not None and (text.strip().startswith("sha256:") or len(match.group(1)) >= 12):
         return Asked(intent=Intent.IDENTITY, identity=match.group(1), words=1)

@@ -13,7 +13,7 @@ from consilience.errors import UsageError
 from consilience.index.scan import Scan
 from consilience.model import SEARCHED_BY_DEFAULT, GeneratorReport, PlanReport, PlanSummary, Query, Value
 from consilience.plan.cost import SHIPPED, CostModel
-from consilience.plan.intent import RECALL_FLOOR, Asked, Intent
+from consilience.plan.intent import BROUGHT, FOUND_SHARE, RECALL_FLOOR, Asked, Intent
 from consilience.plan.reader import Reader
 from consilience.plan.selectivity import estimated, occurrences
 from consilience.plan.statistics import TwoStage
@@ -34,8 +34,18 @@ MOST_ASKED = 50
 SPARE = 2.0
 """How many standard deviations more candidates are asked for than a filter is expected to let a full depth through."""
 
-LEXICAL_RECALL: dict[Intent, float] = {Intent.EXACT: 0.99, Intent.LEXICAL: 0.97, Intent.SEMANTIC: 0.75}
-VECTOR_RECALL: dict[Intent, float] = {Intent.EXACT: 0.40, Intent.LEXICAL: 0.60, Intent.SEMANTIC: 0.85}
+LEXICAL_RECALL: dict[Intent, float] = {
+    Intent.EXACT: 0.99,
+    Intent.LEXICAL: 0.97,
+    Intent.SEMANTIC: 0.75,
+    Intent.ASSOCIATIVE: 0.75,
+}
+VECTOR_RECALL: dict[Intent, float] = {
+    Intent.EXACT: 0.40,
+    Intent.LEXICAL: 0.60,
+    Intent.SEMANTIC: 0.85,
+    Intent.ASSOCIATIVE: 0.85,
+}
 STALE_PENALTY = 1.5
 """How much dearer a plan is taken to be when the statistics behind its estimate are stale."""
 
@@ -116,6 +126,7 @@ class Situation(Value, frozen=True, kw_only=True):
     has_lexical: bool
     has_vectors: bool
     has_facets: bool
+    has_edges: bool = False
     coded: int = 0
     two_stage: float | None = None
 
@@ -164,6 +175,7 @@ def situation_of(
         has_lexical=reader.lexical is not None,
         has_vectors=_can_compare(reader, modules),
         has_facets=reader.facets is not None,
+        has_edges=reader.edges is not None,
         coded=codes.rows if codes is not None and known_codes is not None else 0,
         two_stage=known_codes.recall(query.limit) if known_codes is not None else None,
     )
@@ -260,6 +272,21 @@ def only(chosen: Chosen, generators: Sequence[str]) -> Chosen:
 
 
 def _plans(asked: Asked, s: Situation, costs: CostModel) -> Iterator[Plan]:
+    """Every plan; each without relations and with them where they are asked for and there is an index of them."""
+    for plan in _finding(asked, s, costs):
+        if asked.related:
+            yield msgspec.structs.replace(plan, recall=plan.recall * FOUND_SHARE)
+            if s.has_edges:
+                us = costs.relations(BROUGHT) * (STALE_PENALTY if s.stale else 1.0)
+                step = Step(
+                    generator="related", access=Access.ALL, k=BROUGHT, keep=BROUGHT, us=us, rows=float(BROUGHT)
+                )
+                yield Plan(steps=(*plan.steps, step), us=plan.us + us, recall=plan.recall)
+        else:
+            yield plan
+
+
+def _finding(asked: Asked, s: Situation, costs: CostModel) -> Iterator[Plan]:
     if asked.intent is Intent.IDENTITY:
         step = Step(generator="identity", access=Access.ALL, k=10, keep=10, us=20.0, rows=1.0)
         yield _plan([step], 1.0, s, costs)
