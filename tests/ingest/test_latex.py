@@ -132,6 +132,41 @@ def test_a_fragment_without_a_preamble_and_percent_signs_that_are_no_comment() -
     ]
 
 
+LONG_TABLE = r"""
+\begin{longtable}[]{@{}
+  >{\raggedright\arraybackslash}p{(\columnwidth - 4\tabcolsep) * \real{0.33}}
+  >{\raggedright\arraybackslash}p{(\columnwidth - 4\tabcolsep) * \real{0.67}}@{}}
+\caption{Birds of the \emph{lake}}\\
+\toprule
+Name & Size \\
+\midrule
+\endfirsthead
+Name & Size \\
+\midrule
+\endhead
+\multicolumn{2}{r}{continued on the next page}\\
+\endfoot
+\bottomrule
+\endlastfoot
+Heron & 90 cm \\
+\multicolumn{2}{|c|}{Both \textbf{of them}} \\
+Coot & \multirow{2}{*}{40 cm} \\
+\end{longtable}
+"""
+
+
+def test_a_long_table_without_what_its_pages_repeat() -> None:
+    document = latex.read(LONG_TABLE.encode(), "birds.tex")
+    assert isinstance(document, Document)
+    assert [(b.role, b.text, b.first_line) for b in document.blocks] == [
+        ("prose", "Birds of the lake", 5),
+        ("table", "Name | Size", 7),
+        ("table", "Heron | 90 cm", 17),
+        ("table", "Both of them", 18),
+        ("table", "Coot | 40 cm", 19),
+    ]
+
+
 def test_an_included_file_is_not_read() -> None:
     document = read(rb"Words. \input{/etc/passwd} \include{../x}", "a.tex")
     assert isinstance(document, Document)

@@ -220,3 +220,26 @@ def test_events_are_found_by_words_and_time_and_the_quoted_ones_rank_down(tmp_pa
     again = kept.ingest()
     assert (again.changed, again.superseded + again.demoted) == (1, 1)
     kept.brain.close()
+
+
+OUTLOOK = (
+    "That suits me.\n\nFrom: Alan Turing <alan@example.org>\nSent: Thursday, February 29, 2024 9:00 AM\n"
+    "To: Ada Lovelace <ada@example.org>\nSubject: RE: Thursday\n\nShall we meet on Thursday?\n"
+)
+ENVIADO = OUTLOOK.replace("From:", "De:").replace("Sent:", "Enviado el:").replace("Subject:", "Asunto:")
+BOLD = OUTLOOK.replace("From:", "*Von:*").replace("Sent:", "*Gesendet:*").replace("Subject:", "*Betreff:*")
+
+
+@pytest.mark.parametrize("body", [OUTLOOK, ENVIADO, BOLD], ids=["en", "es", "de"])
+def test_the_head_of_a_message_begins_what_is_quoted(body: str) -> None:
+    head = b"Date: Fri, 1 Mar 2024 10:30:00 +0100\nFrom: ada@example.org\nSubject: RE: Thursday\n\n"
+    found = [(b.event.tags[1:], b.text) for b in message(head + body.encode()).blocks if b.event]
+    assert found[0] == ((), "That suits me.")
+    assert [tags for tags, _ in found[1:]] == [("quoted",)] * 2
+    assert found[2][1].strip() == "Shall we meet on Thursday?"
+
+
+def test_words_that_only_begin_like_a_head_are_said() -> None:
+    head = b"Date: Fri, 1 Mar 2024 10:30:00 +0100\nFrom: ada@example.org\nSubject: Ways\n\n"
+    body = b"From: the station, take the bus.\n\nSubject: to change.\n"
+    assert [b.event.tags[1:] for b in message(head + body).blocks if b.event] == [(), ()]

@@ -56,7 +56,9 @@ _RULES = re.compile(
     r"\\(?:hline|toprule|midrule|bottomrule|endhead|endfirsthead|endfoot|endlastfoot|cline\{[^{}]*\}|cmidrule(?:\([a-z]*\))?"
     r"\{[^{}]*\})"
 )
-_COLUMNS = re.compile(r"(?:\s*(?:\[[^\]\n]*\]|\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\})){1,3}")
+_ONCE_ONLY = re.compile(r"\\(endfirsthead|endhead|endfoot|endlastfoot)\b")
+_SPAN = re.compile(r"\\multi(?:column|row)\*?\s*(?:\[[^\]\n]*\])?\s*(?=\{)")
+_CAPTION = re.compile(r"\s*\\caption\*?\s*(?:\[[^\]]*\])?\s*(?=\{)")
 _ROW = re.compile(r"(.+?)(?:\\\\(?:\[[^\]\n]*\])?|\\tabularnewline|\Z)", re.DOTALL)
 _MAX_ARGUMENT = 5_000
 _MAX_UNCLOSED = 50
@@ -206,13 +208,17 @@ class _Reader:
         self._flush()
         body, end = self._body(name, at)
         self.group += 1
-        body = (
-            _COLUMNS.sub(lambda match: " " * len(match[0]), body, count=1) if _COLUMNS.match(body) else body
-        )
+        body = _without_repeats(_without_columns(body))
         rows = [(match[1], at + match.start()) for match in _ROW.finditer(body)]
         for number, (written, offset) in enumerate(rows):
+            if (caption := _CAPTION.match(written)) is not None:
+                begins = offset + len(written) - len(written.lstrip())
+                self._emit(plain_text(written[caption.end() :]), "prose", begins, offset + len(written))
+                continue
             row = _RULES.sub(lambda match: " " * len(match[0]), written)
-            cells = tuple(" ".join(plain_text(cell).split()) for cell in re.split(r"(?<!\\)&", row))
+            cells = tuple(
+                " ".join(plain_text(_spanning(cell)).split()) for cell in re.split(r"(?<!\\)&", row)
+            )
             lead = len(row) - len(row.lstrip())
             if any(cells):
                 head = number == 0 and len(rows) > 2 and _RULES.match(rows[1][0].strip()) is not None
@@ -281,6 +287,59 @@ class _Reader:
     def _command(self, name: str) -> str:
         match = re.search(rf"\\{name}\s*(?:\[[^\]\n]*\])?\s*(?=\{{)", self.text)
         return self._braces(match.end())[0] if match else ""
+
+
+def _closing(text: str, at: int) -> int:
+    """Where the braces that open at `at` end; -1 where they do not."""
+    depth = 0
+    for match in re.compile(r"\\.|[{}]", re.DOTALL).finditer(text, at, at + _MAX_ARGUMENT):
+        depth += {"{": 1, "}": -1}.get(match[0], 0)
+        if depth == 0:
+            return match.end()
+    return -1
+
+
+def _blank(text: str, start: int, end: int) -> str:
+    """The text with as many spaces in one place, its line ends kept: offsets and lines stay what they are."""
+    return text[:start] + re.sub(r"[^\n]", " ", text[start:end]) + text[end:]
+
+
+def _without_columns(body: str) -> str:
+    """What follows the arguments that a table's environment begins with: position, width, columns."""
+    at = 0
+    for _ in range(3):
+        skipped = _ARGUMENT.match(body, at)
+        at = skipped.end() if skipped else at
+        end = _closing(body, at) if body[at : at + 1] == "{" else -1
+        if end < 0:
+            break
+        at = end
+    return _blank(body, 0, at)
+
+
+def _without_repeats(body: str) -> str:
+    """A long table without the head that its next pages repeat and without their feet."""
+    ends = {match[1]: match.span() for match in _ONCE_ONLY.finditer(body)}
+    if not ends:
+        return body
+    kept = ends.get("endfirsthead") or ends.get("endhead")
+    start = kept[1] if kept is not None else 0
+    return _blank(body, start, max([start, *(end for _, end in ends.values())]))
+
+
+def _spanning(cell: str) -> str:
+    """The words of `\\multicolumn{2}{c}{words}`."""
+    match = _SPAN.search(cell)
+    if match is None:
+        return cell
+    at = match.end()
+    for _ in range(2):
+        end = _closing(cell, at) if cell[at : at + 1] == "{" else -1
+        skipped = _ARGUMENT.match(cell, end) if end > 0 else None
+        if skipped is None:
+            return cell
+        at = skipped.end()
+    return cell[: match.start()] + cell[at:]
 
 
 def _without_comments(text: str) -> str:

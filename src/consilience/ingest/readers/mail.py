@@ -43,6 +43,12 @@ _ORIGINAL = re.compile(
     r"^\s*(?:-{2,} ?(?:Original Message|Ursprüngliche Nachricht|Message d'origine|Mensaje original) ?-{2,}|_{20,})\s*$",
     re.IGNORECASE,
 )
+_HEAD_FROM = re.compile(r"^\s*\*?(?:From|Von|De|Da|Van|Från|Fra|От):\*?\s*\S", re.IGNORECASE)
+_HEAD_SUBJECT = re.compile(
+    r"^\s*\*?(?:Subject|Betreff|Asunto|Objet|Oggetto|Assunto|Onderwerp|Ämne|Emne|Тема):\*?", re.IGNORECASE
+)
+_HEAD_LINES = 8
+"""Within so many lines after its sender the head of a message that is repeated below the answer has its subject."""
 UNFIT = re.compile("[\ud800-\udfff\x00]")
 
 
@@ -247,6 +253,9 @@ def _divided(text: str) -> Iterator[tuple[str, str]]:
         elif _ORIGINAL.match(line) and any(":" in after for after in lines[n + 1 : n + 3]):
             kinds[n:] = ["quoted"] * (len(lines) - n)
             break
+        elif _HEAD_FROM.match(line) and _is_head(lines[n + 1 : n + _HEAD_LINES]):
+            kinds[n:] = ["quoted"] * (len(lines) - n)
+            break
         elif line in ("-- ", "--") and n:
             kinds[n:] = ["signature"] * (len(lines) - n)
             break
@@ -256,6 +265,16 @@ def _divided(text: str) -> Iterator[tuple[str, str]]:
         if n + 1 == len(lines) or kinds[n + 1] != kinds[n]:
             yield kinds[n], "\n".join(run)
             run = []
+
+
+def _is_head(lines: list[str]) -> bool:
+    """Whether the lines after a sender go on as the head of a message does, to its subject without a gap."""
+    for line in lines:
+        if _HEAD_SUBJECT.match(line):
+            return True
+        if not line.strip():
+            return False
+    return False
 
 
 def _kind(line: str) -> str:
