@@ -471,7 +471,7 @@ class _Embedding:
 
         with self._store.view() as view:
             ns = list(islice(self._missing(view), EMBED_CHUNK))
-            return list(entries_of(view, ns))
+            return list(entries_of(view, ns, introduced=True))
 
     def _one(self, chunk: list[Entry]) -> None:
         import numpy as np

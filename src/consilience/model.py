@@ -68,8 +68,8 @@ UNITS = ("line", "page", "slide", "cell", "chapter", "paragraph", "record", "mes
 """What a locator's numbers count. The first is the ordinary one."""
 
 _LOCATOR = re.compile(
-    r"(?:L([1-9][0-9]{0,8})(?:-L([1-9][0-9]{0,8}))?"
-    rf"|({'|'.join(UNITS[1:])}) ([1-9][0-9]{{0,8}})(?:-([1-9][0-9]{{0,8}}))?)?"
+    r"(?:(?:L([1-9][0-9]{0,8})(?:-L([1-9][0-9]{0,8}))?"
+    rf"|({'|'.join(UNITS[1:])}) ([1-9][0-9]{{0,8}})(?:-([1-9][0-9]{{0,8}}))?)(?:<([1-9][0-9]{{0,8}}))?)?"
     r"(?:(?:^|(?<=.) )@([0-9]{4}-[0-9]{2}-[0-9]{2}\S*))?"
     r"(?:(?:^|(?<=.) )# (.*))?",
     re.DOTALL,
@@ -88,7 +88,8 @@ class Locator(Value, frozen=True, kw_only=True):
 
     Text form (kept in the derivation record): `L120-L134 @2001-01-30 # Title > Section > Part`, each part optional;
     inside a heading a backslash precedes `\\` and `>`. The first heading is the title of the document. Where a source
-    has no lines the numbers count what it has, one of `UNITS`: `page 3-4 # Title`.
+    has no lines the numbers count what it has, one of `UNITS`: `page 3-4 # Title`. `L120-L134<118`: an item of a list
+    (a row, code) that the passage beginning at line 118 introduces.
     """
 
     first_line: int | None = None
@@ -96,13 +97,16 @@ class Locator(Value, frozen=True, kw_only=True):
     date: str | None = None
     headings: tuple[str, ...] = ()
     unit: str = "line"
+    introduced_by: int | None = None
 
     def text(self) -> str:
         parts: list[str] = []
         if self.first_line is not None:
             last = self.first_line if self.last_line is None else self.last_line
             mark, again = ("L", "L") if self.unit == "line" else (f"{self.unit} ", "")
-            parts.append(f"{mark}{self.first_line}" + (f"-{again}{last}" if last != self.first_line else ""))
+            to = f"-{again}{last}" if last != self.first_line else ""
+            by = f"<{self.introduced_by}" if self.introduced_by is not None else ""
+            parts.append(f"{mark}{self.first_line}{to}{by}")
         if self.date:
             parts.append(f"@{self.date}")
         if self.headings:
@@ -116,14 +120,21 @@ class Locator(Value, frozen=True, kw_only=True):
         match = _LOCATOR.fullmatch(text)
         if match is None or not text:
             return cls(headings=(text,) if text else ())
-        line, to_line, unit, number, to_number, date, path = match.groups()
+        line, to_line, unit, number, to_number, introduced_by, date, path = match.groups()
         first, last = (number, to_number) if unit else (line, to_line)
         start = int(first) if first else None
         end = int(last) if last else start
         if start is not None and end is not None and end < start:
             return cls(headings=(text,))
         headings = () if path is None else tuple(_unescape(part) for part in path.split(" > "))
-        return cls(first_line=start, last_line=end, date=date, headings=headings, unit=unit or "line")
+        return cls(
+            first_line=start,
+            last_line=end,
+            date=date,
+            headings=headings,
+            unit=unit or "line",
+            introduced_by=int(introduced_by) if introduced_by else None,
+        )
 
 
 class Source(Value, frozen=True, kw_only=True):

@@ -430,7 +430,7 @@ def _sampled(found: _Findings, folder: Path, view: View) -> None:
             return
     from consilience.plan.entries import entries_of
 
-    entries = {e.n: e for e in entries_of(view, _sample(view, view.max_n))}
+    entries = {e.n: e for e in entries_of(view, _sample(view, view.max_n), introduced=True)}
     if not entries:
         return
     with found.part("lexical", folder / "lexical"):

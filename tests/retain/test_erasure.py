@@ -200,3 +200,23 @@ def test_a_redaction_of_a_file_takes_what_came_only_from_it(product: Product) ->
     assert left(product, needles) == set()
     assert COMPANY in product.texts("north", "pump northern well")
     product.verified("north")
+
+
+def test_a_vector_made_with_an_introduction_goes_with_it(product: Product) -> None:
+    item = "the reeds at the northern bank are cut before the first of March"
+    product.write("notes/gate.md", f"# Gates\n\n{SENTENCE[:-1]} unless:\n\n- {item}\n- {COMPANY}\n")
+    product.ingest("notes", "--brain", "north")
+    matches = product.search("north", TOKEN, "--no-floor", "--limit", "50")["matches"]
+    found = {m["content"]["statement"]: str(m["block_id"]) for m in matches}
+    assert item in found
+    introducing = next(block_id for text, block_id in found.items() if TOKEN in text)
+    before = needles_of(product, found[item])["vector"]
+    assert remains(everywhere(product), {"vector": before})
+    _redact(product, introducing)
+    assert not remains(everywhere(product), {"vector": before})
+    assert indexed(product.brain("north"), TOKEN) == 0
+    again = product.csl("index", "--brain", "north", "--json").data
+    assert again["unembedded"] == 0
+    kept = product.search("north", "reeds northern bank March", "--no-floor")["matches"]
+    assert kept[0]["content"]["statement"] == item
+    product.verified("north")

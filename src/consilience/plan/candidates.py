@@ -227,7 +227,7 @@ def _lost_entries(work: Working, covered: int) -> list[Entry]:
     elif lost and work.reader.vectors is not None and work.past:
         work.warnings.append(f"{len(lost):,} blocks are in no index any more: found by their words only")
     work.unindexed.update(lost)
-    entries = list(entries_of(view, lost[:TAIL_AT_MOST]))
+    entries = list(entries_of(view, lost[:TAIL_AT_MOST], introduced=True))
     work.entries.update((e.n, e) for e in entries)
     return [e for e in entries if _passes(work, e)]
 
@@ -287,7 +287,8 @@ def _scan(work: Working, k: int) -> Hits:
     scorer = work.scorer()
     view = work.reader.view
     if work.eligible is not None and work.filtered:
-        entries = [*entries_of(view, list(work.eligible), work.reader.facets), *tail_entries(work)]
+        listed = entries_of(view, list(work.eligible), work.reader.facets, introduced=True)
+        entries = [*listed, *tail_entries(work)]
     else:
         entries = [e for e in entries_after(view, 0, broken=work.broken) if _passes(work, e)]
     work.entries.update((e.n, e) for e in entries)

@@ -13,6 +13,7 @@ import msgspec
 from consilience.ingest import detect_language, role_of
 from consilience.ingest.model import QUIET
 from consilience.model import Entry, Locator, Source
+from consilience.plan.introduced import Introducer
 from consilience.protocol import (
     CatalogEntry,
     Episodic,
@@ -38,23 +39,29 @@ def entries_after(view: View, after: int, *, broken: list[str] | None = None) ->
     Blocks whose bytes do not hash to their id have none; their ids are added to `broken`.
     """
     chunk: list[StoredBlock] = []
+    introducer = Introducer(view)
     for block in view.scan(INDEXED, after=after):
         chunk.append(block)
         if len(chunk) == CHUNK:
-            yield from _entries(view, chunk, broken=broken)
+            yield from _entries(view, chunk, broken=broken, introducer=introducer)
             chunk = []
     if chunk:
-        yield from _entries(view, chunk, broken=broken)
+        yield from _entries(view, chunk, broken=broken, introducer=introducer)
 
 
-def entries_of(view: View, ns: Sequence[int], facets: FacetIndex | None = None) -> Iterator[Entry]:
+def entries_of(
+    view: View, ns: Sequence[int], facets: FacetIndex | None = None, *, introduced: bool = False
+) -> Iterator[Entry]:
     """Entries of the given ordinals, in the order asked; provenance and redacted blocks have none.
 
     `facets`, where there are some, tell role and language of what they cover, which is then not worked out again.
+    `introduced`: the context is to be whole, as it is indexed; what is only shown does without the introduction.
     """
+    introducer = Introducer(view) if introduced else None
     for start in range(0, len(ns), CHUNK):
         part = ns[start : start + CHUNK]
-        yield from _entries(view, view.blocks(part), facets.traits(part) if facets is not None else {})
+        traits = facets.traits(part) if facets is not None else {}
+        yield from _entries(view, view.blocks(part), traits, introducer=introducer)
 
 
 def _entries(
@@ -62,8 +69,10 @@ def _entries(
     blocks: Sequence[StoredBlock],
     traits: Mapping[int, tuple[str, str]] = MappingProxyType({}),
     broken: list[str] | None = None,
+    introducer: Introducer | None = None,
 ) -> list[Entry]:
     sources = view.sources([b.n for b in blocks], current=True)
+    introductions = introducer.of(sources) if introducer is not None else {}
     out = []
     for block in blocks:
         if block.data is None or block.memory_type not in INDEXED:
@@ -72,10 +81,9 @@ def _entries(
             if broken is not None:
                 broken.append(format_digest(block.id))
             continue
-        payload = decode(block.data).payload
-        out.append(
-            entry_of(block.n, block.memory_type, payload, sources.get(block.n, ()), traits.get(block.n))
-        )
+        n, payload = block.n, decode(block.data).payload
+        said = introductions.get(n, "")
+        out.append(entry_of(n, block.memory_type, payload, sources.get(n, ()), traits.get(n), said))
     return _with_majority_language(out)
 
 
@@ -85,10 +93,12 @@ def entry_of(
     payload: Payload,
     sources: Sequence[Source],
     traits: tuple[str, str] | None = None,
+    introduction: str = "",
 ) -> Entry:
     """One entry. The first source gives heading path and date; every source gives its origin.
 
-    `traits` are its role and language where they are known already.
+    `traits` are its role and language where they are known already; `introduction` is what the first source says of
+    the list, table or code that the block belongs to.
     """
     place = sources[0].place if sources else Locator()
     text = text_of(payload) if module is not MemoryType.CANONICAL else _file_text(sources)
@@ -101,7 +111,7 @@ def entry_of(
         n=n,
         module=module,
         text=text,
-        context=context_of(place),
+        context=context_of(place, introduction),
         language=language,
         role=role,
         kind=payload.kind if isinstance(payload, Semantic | CatalogEntry) else "",
@@ -138,9 +148,10 @@ def text_of(payload: Payload) -> str:
             return ""
 
 
-def context_of(place: Locator) -> str:
-    """Heading path as index context; kept out of the block so that the same words stay the same block."""
-    return " > ".join(place.headings)
+def context_of(place: Locator, introduction: str = "") -> str:
+    """Heading path, and below it the introduction, as index context; kept out of the block so that the same words stay
+    the same block."""
+    return "\n".join(part for part in (" > ".join(place.headings), introduction) if part)
 
 
 def embedded_text(entry: Entry) -> str:

@@ -120,7 +120,7 @@ def _sample(reader: Reader) -> list[Entry]:
     members = reader.view.members(ns)
     return [
         e
-        for e in entries_of(reader.view, [n for n in ns if n in members], reader.facets)
+        for e in entries_of(reader.view, [n for n in ns if n in members], reader.facets, introduced=True)
         if e.role in ("prose", "list")
     ]
 

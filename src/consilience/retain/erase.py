@@ -13,6 +13,7 @@ from pathlib import Path
 from consilience.errors import BusyError, ConsilienceError, IndexUnusableError
 from consilience.index._files import WriterLock, read_json, remove_tree
 from consilience.model import Value
+from consilience.plan.introduced import may_be_introduced_by
 from consilience.store import Store
 from consilience.store.redaction import ToErase
 
@@ -58,8 +59,9 @@ def erase_derived(store: Store, derived: Path, todo: ToErase) -> None:
         return
     with store.view() as view:
         back = {b.n for b in view.blocks(todo.ns) if b.data is not None}
+        introduced = may_be_introduced_by(view, todo.ns)
     _words(derived)
-    _vectors(derived / "vectors", todo.ns, back)
+    _vectors(derived / "vectors", {*todo.ns, *introduced}, {*back, *introduced})
     remove_tree(derived / "vectors-kept")
     remove_tree(derived / "tables")
 
