@@ -77,7 +77,7 @@ _LOCATOR = re.compile(
 
 
 def _unescape(heading: str) -> str:
-    return re.sub(r"\\(.)", r"\1", heading)
+    return re.sub(r"\\(.)", r"\1", heading) if "\\" in heading else heading
 
 
 # --- where in a source ------------------------------------------------------------------------------------------
@@ -365,8 +365,9 @@ class Contribution(Value, frozen=True, kw_only=True):
 
 
 class NearMatch(Value, frozen=True, kw_only=True):
-    """A match of another brain that says the same in almost the same words. `rule`: text (equal but for case,
-    punctuation, numbering), shingles, contained; `measure` in (0, 1]. Only shown: it counts nowhere."""
+    """A match of another brain that says the same in almost the same words, or in others. `rule`: text (equal but for
+    case, punctuation, numbering), shingles, contained, meaning (by the vectors of one model); `measure` in (0, 1].
+    Only shown: it counts nowhere."""
 
     brain: str
     block_id: str

@@ -83,6 +83,24 @@ def test_the_proofs_of_a_kept_tree_are_those_of_the_protocol(folder: Path, count
     assert Tree.open(folder, KIND, root, count + 1) is None
 
 
+@given(st.sets(st.integers(0, 40), min_size=1), st.integers(0, 10**6), st.integers(0, 255))
+def test_what_leads_to_a_root_is_what_its_proof_proves(chosen: set[int], at: int, change: int) -> None:
+    """Also of a damaged tree, whichever id is asked first, and asked again when nodes are remembered."""
+    members = ids(*chosen)
+    leaves = Leaves.of(KIND, members)
+    root = leaves.reference().root
+    data = bytearray(b"".join(members) + (leaves._upper or b""))
+    data[at % len(data)] ^= change
+    tree = Tree(len(members), bytes(data), 0, len(members) * 32)
+    fresh = Tree(len(members), bytes(data), 0, len(members) * 32)
+    for each in 2 * ids(*range(41)):
+        proof = fresh.proof(Digest(each))
+        proven = proof is not None and merkle.verify_inclusion(proof, root)
+        assert tree.leads_to(root, Digest(each)) is proven
+        assert not tree.leads_to(merkle.EMPTY_ROOT, Digest(each))
+        assert not proven or each in members
+
+
 def test_trees_of_other_roots_are_removed(folder: Path) -> None:
     roots = []
     for count in (1, 2, 3):

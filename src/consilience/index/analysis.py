@@ -146,10 +146,18 @@ def chunks(text: str) -> Iterator[str]:
         yield chunk
 
 
+def all_chunks(text: str) -> list[str]:
+    """The same at once."""
+    return _CHUNK.findall(_plain(text))
+
+
+def _plain(text: str) -> str:
+    return text if text.isascii() else unicodedata.normalize("NFKC", text).translate(_INVISIBLE)
+
+
 def spaced_chunks(text: str) -> Iterator[tuple[str, str]]:
     """(what stands between, chunk) of every chunk of `chunks`; the first pair has what stands before all."""
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", text).translate(_INVISIBLE)
+    text = _plain(text)
     end = 0
     for match in _CHUNK.finditer(text):
         yield text[end : match.start()], match[0]

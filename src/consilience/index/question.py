@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from consilience.index.analysis import FALLBACK, Chunk, analyzer, chunks, fold, grams, spaced_chunks, split
+from consilience.index.analysis import (
+    FALLBACK,
+    Chunk,
+    all_chunks,
+    analyzer,
+    chunks,
+    fold,
+    grams,
+    spaced_chunks,
+    split,
+)
 from consilience.model import Value
 
 if TYPE_CHECKING:
@@ -250,17 +260,35 @@ def analyze_question(
 def matched_words(query: LexicalQuery, text: str, language: str = "") -> tuple[str, ...]:
     """The words of `text`, as they stand there, that the question hit: distinct, in order, for
     highlighting."""
-    wanted = {stem for word in query.words for stem in word.stems}
-    exact = {word.exact for word in query.words if word.exact}
-    exact.update(w for phrase in query.phrases for w in phrase)
-    found: dict[str, None] = {}
-    analysis = analyzer(language)
-    for chunk in chunks(text):
-        terms, forms = analysis.chunk(chunk)
-        if not wanted.isdisjoint(terms) or not exact.isdisjoint(forms):
-            for part in _hit_runs(chunk, wanted) if split(chunk).unspaced else (chunk,):
+    return Highlighter(query).words(text, language)
+
+
+class Highlighter:
+    """`matched_words` of many texts: what a word of a language is to one question is worked out once."""
+
+    def __init__(self, query: LexicalQuery) -> None:
+        self._wanted = {stem for word in query.words for stem in word.stems}
+        self._exact = {word.exact for word in query.words if word.exact}
+        self._exact.update(w for phrase in query.phrases for w in phrase)
+        self._hit: dict[str, dict[str, tuple[str, ...]]] = {}
+
+    def words(self, text: str, language: str = "") -> tuple[str, ...]:
+        """The words of `text` that the question hit, as in `matched_words`."""
+        hit = self._hit.setdefault(language, {})
+        found: dict[str, None] = {}
+        for chunk in dict.fromkeys(all_chunks(text)):
+            parts = hit.get(chunk)
+            if parts is None:
+                parts = hit[chunk] = self._parts(chunk, language)
+            for part in parts:
                 found[part] = None
-    return tuple(found)
+        return tuple(found)
+
+    def _parts(self, chunk: str, language: str) -> tuple[str, ...]:
+        terms, forms = analyzer(language).chunk(chunk)
+        if self._wanted.isdisjoint(terms) and self._exact.isdisjoint(forms):
+            return ()
+        return tuple(_hit_runs(chunk, self._wanted)) if split(chunk).unspaced else (chunk,)
 
 
 def _hit_runs(run: str, wanted: Set[str]) -> Iterator[str]:

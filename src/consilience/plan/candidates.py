@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from consilience.model import SEARCHED_BY_DEFAULT, Entry, Filters, Hit, Hits, Query
-from consilience.plan.entries import entries_after, entries_of
+from consilience.plan.entries import Seen, entries_after, entries_of
 from consilience.plan.intent import Asked
 from consilience.plan.planner import Access, Plan, Step
 from consilience.plan.reader import Reader
@@ -52,6 +52,7 @@ class Working:
     centre: NDArray[np.float32] | None = None
     commonness: float = 0.0
     entries: dict[int, Entry] = field(default_factory=dict)
+    seen: Seen = field(default_factory=Seen)
     tail: list[Entry] | None = None
     warnings: list[str] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
@@ -142,7 +143,8 @@ def entries_for(work: Working, ns: Sequence[int]) -> list[Entry]:
     """Entries of candidates, read once for a question."""
     missing = [n for n in ns if n not in work.entries]
     if missing:
-        work.entries.update((e.n, e) for e in entries_of(work.reader.view, missing, work.reader.facets))
+        found = entries_of(work.reader.view, missing, work.reader.facets, seen=work.seen)
+        work.entries.update((e.n, e) for e in found)
     return [work.entries[n] for n in ns if n in work.entries]
 
 
@@ -259,8 +261,9 @@ def _vectors(work: Working, step: Step, k: int, keep: int) -> Hits:
 
 
 def _of_modules(work: Working, hits: Hits) -> Hits:
-    """What is of the modules asked; vectors are of the modules searched by default."""
-    if set(SEARCHED_BY_DEFAULT) <= set(work.modules):
+    """What is of the modules asked; vectors are of the modules searched by default, of those that there are."""
+    held = {m.memory_type for m in work.reader.view.modules()}
+    if held.intersection(SEARCHED_BY_DEFAULT) <= set(work.modules):
         return hits
     modules = {e.n: e.module for e in entries_for(work, [h.n for h in hits.hits])}
     kept = tuple(h for h in hits.hits if modules.get(h.n) in work.modules)

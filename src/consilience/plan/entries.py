@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -49,19 +50,33 @@ def entries_after(view: View, after: int, *, broken: list[str] | None = None) ->
         yield from _entries(view, chunk, broken=broken, introducer=introducer)
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Blocks as they were read for their entries, and their sources, by ordinal: what is shown of them later."""
+
+    blocks: dict[int, StoredBlock] = field(default_factory=dict)
+    sources: dict[int, tuple[Source, ...]] = field(default_factory=dict)
+
+
 def entries_of(
-    view: View, ns: Sequence[int], facets: FacetIndex | None = None, *, introduced: bool = False
+    view: View,
+    ns: Sequence[int],
+    facets: FacetIndex | None = None,
+    *,
+    introduced: bool = False,
+    seen: Seen | None = None,
 ) -> Iterator[Entry]:
     """Entries of the given ordinals, in the order asked; provenance and redacted blocks have none.
 
     `facets`, where there are some, tell role and language of what they cover, which is then not worked out again.
     `introduced`: the context is to be whole, as it is indexed; what is only shown does without the introduction.
+    `seen` is given what was read.
     """
     introducer = Introducer(view) if introduced else None
     for start in range(0, len(ns), CHUNK):
         part = ns[start : start + CHUNK]
         traits = facets.traits(part) if facets is not None else {}
-        yield from _entries(view, view.blocks(part), traits, introducer=introducer)
+        yield from _entries(view, view.blocks(part), traits, introducer=introducer, seen=seen)
 
 
 def _entries(
@@ -70,8 +85,12 @@ def _entries(
     traits: Mapping[int, tuple[str, str]] = MappingProxyType({}),
     broken: list[str] | None = None,
     introducer: Introducer | None = None,
+    seen: Seen | None = None,
 ) -> list[Entry]:
     sources = view.sources([b.n for b in blocks], current=True)
+    if seen is not None:
+        seen.blocks.update((b.n, b) for b in blocks)
+        seen.sources.update((b.n, sources.get(b.n, ())) for b in blocks)
     introductions = introducer.of(sources) if introducer is not None else {}
     out = []
     for block in blocks:
@@ -177,6 +196,8 @@ def _optional(payload: Payload, name: str) -> str:
 
 def _with_majority_language(entries: list[Entry]) -> list[Entry]:
     """Give entries too short to tell the language of the file they stand in, or of their neighbours."""
+    if all(entry.language for entry in entries):
+        return entries
     by_origin: dict[str, Counter[str]] = {}
     overall: Counter[str] = Counter()
     for entry in entries:
@@ -195,4 +216,13 @@ def _with_majority_language(entries: list[Entry]) -> list[Entry]:
     return out
 
 
-__all__ = ["INDEXED", "context_of", "embedded_text", "entries_after", "entries_of", "entry_of", "text_of"]
+__all__ = [
+    "INDEXED",
+    "Seen",
+    "context_of",
+    "embedded_text",
+    "entries_after",
+    "entries_of",
+    "entry_of",
+    "text_of",
+]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -10,6 +12,9 @@ from consilience.model import Entry, Match, Source
 from consilience.plan.candidates import Working, entries_for
 from consilience.protocol import format_digest, payload_json
 from consilience.store import Hidden, StoredBlock
+
+if TYPE_CHECKING:
+    from consilience.index.question import Highlighter
 
 
 def verified(
@@ -24,27 +29,70 @@ def verified(
     """
     view = work.reader.view
     ns = [n for same in shown for n, _, _ in same]
-    blocks = {b.n: b for b in view.blocks(ns)}
-    proven = view.proven(blocks.values())
-    sources = view.sources(ns, current=True)
     entries = {e.n: e for e in entries_for(work, ns)}
+    blocks, sources = _read(work, ns)
+    proven = view.proven(blocks[n] for n in ns)
     roots = {m.memory_type: format_digest(m.root) for m in view.modules()}
+    highlighter = _highlighter(work)
     matches: list[Match] = []
     dropped: list[str] = []
+    top: float | None = None
     for same in shown:
         copies: list[Match] = []
         for n, score, strength in same:
-            block = blocks[n]
+            block, entry = blocks[n], entries.get(n)
             if n not in proven or (block.data is not None and not block.intact):
                 dropped.append(format_digest(block.id))
                 continue
-            match = _match(work, block, entries.get(n), sources.get(n, ()), visible.get(n))
-            known = {"score": score, "strength": strength, "root": roots[block.memory_type]}
-            copies.append(msgspec.structs.replace(match, rank=len(matches) + 1, **known))
+            top = score if top is None else top
+            found = _Found(
+                block=block,
+                entry=entry,
+                sources=sources.get(n, ()),
+                hidden=visible.get(n),
+                rank=len(matches) + 1,
+                score=score / top if top else 0.0,
+                strength=strength,
+                root=roots[block.memory_type],
+            )
+            copies.append(_match(found, highlighter))
         if copies:
             matches.append(_one(copies))
-    top = matches[0].score if matches else 1.0
-    return [_rescaled(match, top) for match in matches], dropped
+    return matches, dropped
+
+
+def _read(
+    work: Working, ns: Sequence[int]
+) -> tuple[Mapping[int, StoredBlock], Mapping[int, tuple[Source, ...]]]:
+    """The blocks and their sources: as they were read for their entries, and what was not read yet."""
+    view, seen = work.reader.view, work.seen
+    missing = [n for n in ns if n not in seen.blocks]
+    if missing:
+        seen.blocks.update((b.n, b) for b in view.blocks(missing))
+        seen.sources.update(view.sources(missing, current=True))
+    return seen.blocks, seen.sources
+
+
+def _highlighter(work: Working) -> Highlighter | None:
+    if work.lexical_query is None:
+        return None
+    from consilience.index.question import Highlighter
+
+    return Highlighter(work.lexical_query)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a match is made of."""
+
+    block: StoredBlock
+    entry: Entry | None
+    sources: tuple[Source, ...]
+    hidden: Hidden | None
+    rank: int
+    score: float
+    strength: float | None
+    root: str
 
 
 def _one(copies: Sequence[Match]) -> Match:
@@ -55,34 +103,26 @@ def _one(copies: Sequence[Match]) -> Match:
     return msgspec.structs.replace(copies[0], sources=sources, also=tuple(copies[1:]))
 
 
-def _rescaled(match: Match, top: float) -> Match:
-    also = tuple(_rescaled(copy, top) for copy in match.also)
-    return msgspec.structs.replace(match, score=match.score / top if top else 0.0, also=also)
-
-
-def _match(
-    work: Working, block: StoredBlock, entry: Entry | None, sources: Sequence[Source], hidden: Hidden | None
-) -> Match:
-    from consilience.index.question import matched_words
-
+def _match(found: _Found, highlighter: Highlighter | None) -> Match:
+    block, entry, sources = found.block, found.entry, found.sources
     text = entry.text if entry is not None else ""
-    asked = work.lexical_query
     headings = sources[0].place.headings if sources else ()
-    after = hidden.superseded_by if hidden is not None else None
+    after = found.hidden.superseded_by if found.hidden is not None else None
     return Match(
         block_id=format_digest(block.id),
         memory_type=block.memory_type,
-        rank=0,
-        score=0.0,
-        strength=None,
+        rank=found.rank,
+        score=found.score,
+        strength=found.strength,
         content=msgspec.Raw(payload_json(block.data)) if block.data is not None else None,
         text=text,
         title=headings[0] if headings else "",
         resolvable=block.data is not None,
         superseded_by=format_digest(after) if after is not None else None,
-        sources=tuple(sources),
-        highlights=matched_words(asked, text, entry.language)
-        if asked is not None and entry is not None
+        sources=sources,
+        highlights=highlighter.words(text, entry.language)
+        if highlighter is not None and entry is not None
         else (),
         role=entry.role if entry is not None else "prose",
+        root=found.root,
     )

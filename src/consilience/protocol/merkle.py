@@ -33,6 +33,7 @@ __all__ = [
     "check_sorted",
     "leaf_hashes",
     "levels",
+    "parent",
     "prove",
     "prove_many",
     "root",
@@ -83,6 +84,11 @@ def levels(hashes: list[bytes]) -> list[list[bytes]]:
     while found and len(found[-1]) > 1:
         found.append(_parents(found[-1]))
     return found
+
+
+def parent(left: bytes, right: bytes) -> bytes:
+    """The node above two nodes: HASH(0x01 || left || right)."""
+    return _sha256(b"\x01" + left + right).digest()
 
 
 def _parents(level: list[bytes]) -> list[bytes]:

@@ -58,6 +58,9 @@ def discard_trees(folder: Path, memory_type: MemoryType, keep: Collection[bytes]
                     path.unlink()
 
 
+SOUND_AT_MOST: Final = 50_000
+"""Nodes that a tree remembers to lead to a root."""
+
 _MANY = 50
 """Ids up to one in so many are spliced in one by one."""
 
@@ -76,6 +79,7 @@ class Tree:
         for size in _upper_sizes(count):
             self._upper.append((upper_at, size))
             upper_at += size * _SIZE
+        self._sound: dict[tuple[bytes, int, int], bytes] = {}
 
     def __len__(self) -> int:
         return self._count
@@ -103,9 +107,7 @@ class Tree:
         if index == self._count or self[index] != block_id:
             return None
         first = index >> _LOWEST << _LOWEST
-        at = self._ids_at + first * _SIZE
-        ids = self._data[at : self._ids_at + min(first + (1 << _LOWEST), self._count) * _SIZE]
-        low = merkle.levels(merkle.leaf_hashes([ids[i : i + _SIZE] for i in range(0, len(ids), _SIZE)]))
+        low = merkle.levels(merkle.leaf_hashes(self._eight(first)))
         path: list[Digest] = []
         position = index - first
         for level in low[:_LOWEST]:
@@ -119,6 +121,42 @@ class Tree:
                 path.append(Digest(self._data[at : at + _SIZE]))
             position >>= 1
         return Proof(block_id=block_id, leaf_index=index, tree_size=self._count, audit_path=tuple(path))
+
+    def leads_to(self, root: bytes, block_id: Digest) -> bool:
+        """Whether an id is a leaf under a root: what making its proof and checking it says, at less cost.
+
+        What is hashed leads up to the root, or to a node that was seen to lead there before and whose value is
+        remembered, not read again.
+        """
+        index = bisect_left(self, block_id)
+        position = index >> _LOWEST
+        ids = self._eight(position << _LOWEST)
+        if block_id not in ids:
+            return False
+        value: bytes = merkle.root_of_leaves(merkle.leaf_hashes(ids))
+        met: dict[tuple[bytes, int, int], bytes] = {}
+        for level, (start, size) in enumerate(self._upper):
+            if (known := self._sound.get((root, level, position))) is not None:
+                break
+            met[root, level, position] = value
+            if position ^ 1 < size:
+                at = start + (position ^ 1) * _SIZE
+                sibling = met[root, level, position ^ 1] = self._data[at : at + _SIZE]
+                value = merkle.parent(sibling, value) if position & 1 else merkle.parent(value, sibling)
+            position >>= 1
+        else:
+            known = root
+        if value != known:
+            return False
+        if len(self._sound) < SOUND_AT_MOST:
+            self._sound.update(met)
+        return True
+
+    def _eight(self, first: int) -> list[bytes]:
+        """The eight ids from a position on, or those that there are."""
+        end = min(first + (1 << _LOWEST), self._count)
+        ids = self._data[self._ids_at + first * _SIZE : self._ids_at + end * _SIZE]
+        return [ids[i : i + _SIZE] for i in range(0, len(ids), _SIZE)]
 
 
 def _places(count: int, flags: int) -> tuple[int, int, int]:

@@ -6,7 +6,7 @@ computed from the members in the database, once for each root and connection (do
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from consilience.store.connection import Connection
     from consilience.store.reads import BlockReads
 
-__all__ = ["FOLDER", "Trees", "keep_trees", "prove"]
+__all__ = ["FOLDER", "Trees", "keep_trees", "prove", "proven"]
 
 FOLDER = Path("derived") / "merkle"
 
@@ -83,6 +83,20 @@ def keep_trees(reads: BlockReads, path: Path) -> int:
             leaves.save(folder, state.root)
             written += 1
     return written
+
+
+def proven(
+    reads: BlockReads, connection: Connection, memory_type: MemoryType, block_ids: Collection[Digest]
+) -> set[Digest]:
+    """Those of the ids that are proven members of a module under the root that the snapshot names."""
+    state = next((m for m in reads.modules() if m.memory_type is memory_type), None)
+    found: set[Digest] = set()
+    if state is not None:
+        for tree in connection.trees.of(reads, state):
+            found.update(each for each in block_ids if each not in found and tree.leads_to(state.root, each))
+            if len(found) == len(block_ids):
+                break
+    return found
 
 
 def prove(

@@ -275,7 +275,14 @@ class BlockReads:
 
     def proven(self, blocks: Iterable[StoredBlock]) -> set[int]:
         """The ordinals of those blocks whose membership was proven under the root that this snapshot names."""
-        return {b.n for b in blocks if proofs.prove(self, self._db, b.memory_type, b.id) is not None}
+        asked: dict[MemoryType, dict[Digest, int]] = {}
+        for block in blocks:
+            asked.setdefault(block.memory_type, {})[block.id] = block.n
+        return {
+            ns[block_id]
+            for memory_type, ns in asked.items()
+            for block_id in proofs.proven(self, self._db, memory_type, ns.keys())
+        }
 
     # --- content --------------------------------------------------------------------------------------------
 
