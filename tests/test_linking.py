@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
 import msgspec
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from members import FakeMember, block, match
+from numpy.typing import NDArray
 
 from consilience import linking
 from consilience.compound import Compound
 from consilience.documents import to_json
-from consilience.model import CompoundResult, Match, Query
+from consilience.index.meaning import LEAST_ALIKE, Meanings
+from consilience.model import Bundle, CompoundResult, Match, Query
 
 TIDE = (
     "The tide table hangs beside the door, and whoever takes the boat out signs it before leaving the pier."
@@ -138,3 +142,111 @@ def test_the_order_of_the_brains_does_not_show(rankings: list[list[str]], cut: i
         places = {m.block_id: {n.block_id for n in m.near} for m in result.matches}
         assert all(mine in places[other] for mine, others in places.items() for other in others)
     assert len(seen) == 1
+
+
+# --- in other words ---------------------------------------------------------------------------------------------------
+
+SEA = "Who goes out on the water writes so in the book by the door, and says when they will be back."
+MAR = "Quien sale al mar lo apunta en el libro de la entrada y dice a qué hora piensa volver."
+RAIN = "The gauge behind the laboratory is read at nine, emptied, and put back under its wire cover."
+
+
+class Placing(FakeMember):
+    """A member in this process: `at` gives the angle in degrees at which each of its texts stands."""
+
+    def __init__(self, name: str, ranking: list[Match], at: dict[str, float], *, tag: str = "model") -> None:
+        super().__init__(name, ranking)
+        self.at, self.tag = at, tag
+        self.asked_for: list[str] = []
+
+    def answer(self, query: Query) -> tuple[Bundle, Meanings | None]:
+        bundle = self.search(query)
+        angles = {m.block_id: self.at[m.text] for m in bundle.matches if m.text in self.at}
+
+        def placed(ids: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+            self.asked_for += ids
+            known = tuple(each for each in ids if each in angles)
+            turned = np.radians([angles[each] for each in known])
+            return known, np.stack([np.cos(turned), np.sin(turned)], axis=1).reshape(-1, 2)
+
+        return bundle, Meanings(tag=self.tag, placed=placed)
+
+
+NEARLY = {SEA: 0.0, MAR: 25.0, RAIN: 90.0}
+
+
+def test_the_same_in_other_words_is_linked_with_its_cosine() -> None:
+    a = Placing("a", [said("x", SEA), said("r", RAIN)], NEARLY)
+    b = Placing("b", [said("y", MAR)], NEARLY)
+    for fuse in (False, True):
+        result = asked(a, b, fuse=fuse)
+        assert links(result) == {
+            ("a", block("x")): [("b", block("y"), "meaning")],
+            ("b", block("y")): [("a", block("x"), "meaning")],
+        }
+        assert {n.measure for m in result.matches for n in m.near} == {round(np.cos(np.radians(25.0)), 4)}
+    assert links(asked(a, Placing("b", [said("y", MAR)], {MAR: 40.0}))) == {}  # cos 40 degrees is .77
+    assert np.cos(np.radians(40.0)) < LEAST_ALIKE
+
+
+def test_vectors_of_two_models_never_meet_nor_those_of_one_brain() -> None:
+    a = Placing("a", [said("x", SEA), said("z", RAIN)], NEARLY | {RAIN: 5.0})
+    assert links(asked(a, Placing("b", [said("y", MAR)], NEARLY, tag="another"))) == {}
+    assert links(asked(a, FakeMember("b", ["y"]))) == {}
+    assert a.asked_for == []
+
+
+def test_what_is_linked_by_its_words_is_not_linked_again() -> None:
+    at = {TIDE: 0.0, TIDE.upper(): 0.0}
+    found = asked(Placing("a", [said("x", TIDE)], at), Placing("b", [said("y", TIDE.upper())], at))
+    assert links(found) == {
+        ("a", block("x")): [("b", block("y"), "text")],
+        ("b", block("y")): [("a", block("x"), "text")],
+    }
+
+
+def test_the_same_words_stand_before_the_same_meaning() -> None:
+    at = {TIDE: 0.0, MAR: 1.0}
+    a = Placing("a", [said("x", TIDE)], at)
+    b = Placing("b", [said("m", MAR), said("y", TIDE.replace("pier", "quay"))], at)
+    assert links(asked(a, b))["a", block("x")] == [
+        ("b", block("y"), "shingles"),
+        ("b", block("m"), "meaning"),
+    ]
+
+
+def test_code_short_texts_and_gone_bytes_are_not_compared() -> None:
+    at = {SEA: 0.0, MAR: 0.0, "Bye, see you!": 0.0, "Hasta luego": 0.0}
+    for other in (
+        said("y", MAR, role="code"),
+        said("y", MAR, role="table"),
+        said("y", "", resolvable=False, content=None),
+    ):
+        assert links(asked(Placing("a", [said("x", SEA)], at), Placing("b", [other], at))) == {}
+    short = Placing("a", [said("x", "Bye, see you!")], at), Placing("b", [said("y", "Hasta luego")], at)
+    assert links(asked(*short)) == {}
+
+
+def test_a_block_of_several_brains_is_linked_to_each_and_never_to_itself() -> None:
+    a, b = Placing("a", [said("x", SEA)], NEARLY), Placing("b", [said("x", SEA)], NEARLY)
+    c = Placing("c", [said("y", MAR)], NEARLY)
+    found = asked(a, b, c)
+    named = {m.block_id: [(n.brain, n.block_id) for n in m.near] for m in found.matches}
+    assert named == {
+        block("x"): [("c", block("y"))],
+        block("y"): [("a", block("x")), ("b", block("x"))],
+    }
+
+
+@given(st.permutations(range(3)), st.lists(st.floats(0, 90), min_size=6, max_size=6), st.booleans())
+def test_meaning_depends_on_no_order_of_naming(order: list[int], angles: list[float], fuse: bool) -> None:
+    texts = [f"{SEA} {'so' * i}" if i % 2 else f"{RAIN} {'no' * i}" for i in range(6)]
+    at = dict(zip(texts, angles, strict=True))
+    members = [
+        Placing(name, [said(t, t) for t in texts[i * 2 : i * 2 + 2]], at) for i, name in enumerate("abc")
+    ]
+    first, again = asked(*members, fuse=fuse), asked(*(members[i] for i in order), fuse=fuse)
+    assert links(first) == links(again)
+    assert [(m.block_id, m.score) for m in first.matches if fuse] == [
+        (m.block_id, m.score) for m in again.matches if fuse
+    ]

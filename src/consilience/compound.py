@@ -16,6 +16,7 @@ import msgspec
 
 from consilience.errors import BrainNotFoundError, ConsilienceError, IntegrityError, UsageError
 from consilience.fusion import RankedList, fuse
+from consilience.index.meaning import Meanings
 from consilience.linking import linked
 from consilience.model import (
     Bundle,
@@ -140,9 +141,13 @@ class Compound:
         """
         asked = _query(query, limit)
         deep = msgspec.structs.replace(asked, limit=_depth(asked.limit, fuse, depth))
-        answers = _ask_each(self.members, lambda member: _checked(member.name, deep, member.search(deep)))
-        bundles, failures = _split(self.names, answers)
-        matches, unlinked = linked(_fused(bundles, asked.limit) if fuse else _grouped(bundles), fused=fuse)
+        answers, failures = _split(
+            self.names, _ask_each(self.members, lambda member: _answered(member, deep))
+        )
+        bundles = tuple(answer.bundle for answer in answers)
+        found = _fused(bundles, asked.limit) if fuse else _grouped(bundles)
+        placed = {answer.bundle.brain: answer.meanings for answer in answers if answer.meanings is not None}
+        matches, unlinked = linked(found, fused=fuse, meanings=placed)
         members = _reports(bundles, matches)
         return CompoundResult(
             query=asked,
@@ -298,6 +303,19 @@ def _all_failed(failures: Sequence[Failure]) -> ConsilienceError:
 def gravest(failures: Sequence[Failure]) -> Failure:
     """The failure that decides an exit status: broken integrity before all else, then the first by name."""
     return min(failures, key=lambda each: (not isinstance(each.error, IntegrityError), each.brain))
+
+
+class _Answered(NamedTuple):
+    """A member's bundle and, of one in this process, what its matches can be compared by."""
+
+    bundle: Bundle
+    meanings: Meanings | None
+
+
+def _answered(member: Member, asked: Query) -> _Answered:
+    here: Callable[[Query], tuple[Bundle, Meanings | None]] | None = getattr(member, "answer", None)
+    bundle, meanings = here(asked) if here is not None else (member.search(asked), None)
+    return _Answered(_checked(member.name, asked, bundle), meanings)
 
 
 def _checked(name: str, asked: Query, bundle: Bundle) -> Bundle:

@@ -108,7 +108,11 @@ def near(texts: Sequence[str]) -> tuple[Near, ...]:
 
     The measure of a pair depends on its two texts alone, and not on which of them is named first.
     """
-    plain = [normalised(text) for text in texts]
+    return near_words([normalised(text) for text in texts])
+
+
+def near_words(plain: Sequence[str]) -> tuple[Near, ...]:
+    """`near` of texts that are normalised already."""
     places: dict[str, list[int]] = defaultdict(list)
     for place, text in enumerate(plain):
         if text:

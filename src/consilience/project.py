@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from consilience.citations.model import CheckReport
     from consilience.compound import Compound
     from consilience.embed.base import EmbedderSpec
+    from consilience.index.meaning import Meanings
     from consilience.model import Bundle, Explanation, Query
     from consilience.oci.model import ImportReport
     from consilience.protocol import Actor, Digest
@@ -400,6 +401,9 @@ class _Member:
 
     def search(self, query: Query) -> Bundle:
         return self._open().search(query, at=self._at)
+
+    def answer(self, query: Query) -> tuple[Bundle, Meanings | None]:
+        return self._open().answer(query, at=self._at)
 
     def explain(self, query: Query, *, analyze: bool = False) -> Explanation:
         return self._open().explain(query, analyze=analyze, at=self._at)

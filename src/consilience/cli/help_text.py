@@ -1146,8 +1146,8 @@ Options:
   --all                      Ask every brain that is on this machine.
   --fuse                     One list for all, by reciprocal rank, instead of
                              one for each brain.
-  --near                     Under a match, what other brains say in almost
-                             the same words.
+  --near                     Under a match, where other brains say the same,
+                             in other words or almost the same.
   --at BRAIN=SNAPSHOT        One brain as it was at a snapshot of its own;
                              repeatable. The others as they are.
   -h, --help                 Show this message and exit.

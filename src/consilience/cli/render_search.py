@@ -27,6 +27,7 @@ NEAR_WORDS = {
     "text": "the same words",
     "shingles": "{} of the wording in common",
     "contained": "{} of the shorter is in the longer",
+    "meaning": "{} alike in meaning",
 }
 
 

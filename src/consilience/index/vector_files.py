@@ -133,6 +133,7 @@ class Rows:
         self.ns = map_file(folder / names["ns"][0], np.dtype(np.int64), (count,))
         self.hashes = map_file(folder / names["hashes"][0], np.dtype(f"V{HASH_SIZE}"), (count,))
         self._order: tuple[Ints, Ints] | None = None
+        self.centre: NDArray[np.float64] | None = None
 
     def current(self) -> tuple[Ints, Ints]:
         """(ordinals ascending, their rows), the last row of an ordinal only."""

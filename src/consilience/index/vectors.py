@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from consilience.errors import IndexUnusableError, ValidationError
 from consilience.index._files import read_json, unusable
@@ -184,6 +185,12 @@ class VectorIndex:
         found, chosen = rows.rows_of(wanted)
         result[found] = _rounded(_scores(rows, self._question(q).reshape(-1), chosen))
         return result
+
+    def centred(self, ns: Sequence[int] | Ints) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+        """(which of the ordinals have a vector, the vectors of those without the mean): `centred.centred`."""
+        from consilience.index.centred import centred
+
+        return centred(self._rows, ns)
 
     def scan(self, q: Floats) -> tuple[Ints, Floats]:
         """Every ordinal that has a vector, ascending, and its cosine with `q` in float64, rounded as in `search`."""

@@ -46,7 +46,11 @@ def say_what_is_ignored(invocation: Invocation) -> None:
 @click.option(
     "--fuse", is_flag=True, help="One list for all, by reciprocal rank, instead of one for each brain."
 )
-@click.option("--near", is_flag=True, help="Under a match, what other brains say in almost the same words.")
+@click.option(
+    "--near",
+    is_flag=True,
+    help="Under a match, where other brains say the same, in other words or almost the same.",
+)
 @past.at_brain_option
 def search(
     invocation: Invocation,
