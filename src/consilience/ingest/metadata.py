@@ -98,7 +98,7 @@ def fields_of(lines: Iterable[str]) -> dict[str, str]:
 def readable_name(name: str) -> str:
     """A file's name as a title: `2289-associated_type-bounds.md` -> `2289 – Associated type bounds`."""
     stem = name.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
-    stem = re.sub(r"(?<=.)\.[A-Za-z0-9]{1,5}$", "", stem)
+    stem = re.sub(r"(?<=.)\.(?:[A-Za-z0-9]{1,5}|(?i:parquet|markdown|geojson|ndjson))$", "", stem)
     match = re.match(r"(\d+)[-_. ]+(?=\D)", stem)
     number, rest = (match[1], stem[match.end() :]) if match else ("", stem)
     words = re.sub(r"[-_\s]+", " ", rest).strip()

@@ -41,6 +41,7 @@ SOURCE = "text/x-source"
 CSV = "text/csv"
 JSON = "application/json"
 JSON_LINES = "application/jsonl"
+PARQUET = "application/vnd.apache.parquet"
 TSV = "text/tab-separated-values"
 
 _SPLITTING = "1"
@@ -147,6 +148,16 @@ FORMATS = (
         media_types=(JSON_LINES,),
         suffixes=(".jsonl", ".ndjson"),
         binary=True,
+    ),
+    Format(
+        title="Parquet",
+        reader="parquet",
+        media_types=(PARQUET,),
+        suffixes=(".parquet", ".pq"),
+        binary=True,
+        contained=True,
+        extra="parquet",
+        needs=("pyarrow",),
     ),
     Format(
         title="e-mail",

@@ -250,10 +250,7 @@ def _divided(text: str) -> Iterator[tuple[str, str]]:
         elif kinds[n] == "quoted" and n > 1 and kinds[n - 1] == kinds[n - 2] == "":
             if _ATTRIBUTION.match(f"{lines[n - 2]} {lines[n - 1]}".strip()):
                 kinds[n - 2 : n] = ["quoted", "quoted"]
-        elif _ORIGINAL.match(line) and any(":" in after for after in lines[n + 1 : n + 3]):
-            kinds[n:] = ["quoted"] * (len(lines) - n)
-            break
-        elif _HEAD_FROM.match(line) and _is_head(lines[n + 1 : n + _HEAD_LINES]):
+        elif _begins_another(line, lines[n + 1 : n + _HEAD_LINES]):
             kinds[n:] = ["quoted"] * (len(lines) - n)
             break
         elif line in ("-- ", "--") and n:
@@ -265,6 +262,13 @@ def _divided(text: str) -> Iterator[tuple[str, str]]:
         if n + 1 == len(lines) or kinds[n + 1] != kinds[n]:
             yield kinds[n], "\n".join(run)
             run = []
+
+
+def _begins_another(line: str, after: list[str]) -> bool:
+    """Whether a message that is repeated below an answer begins here."""
+    if _ORIGINAL.match(line):
+        return any(":" in each for each in after[:2])
+    return _HEAD_FROM.match(line) is not None and _is_head(after)
 
 
 def _is_head(lines: list[str]) -> bool:

@@ -17,6 +17,7 @@ from consilience.ingest.readers.formats import (
     JSON,
     MARKDOWN,
     ODT,
+    PARQUET,
     PDF,
     PLAIN,
     PPTX,
@@ -46,6 +47,7 @@ WHAT = {
     BZIP2: "bzip2 data",
     XZ: "xz data",
     TAR: "a tar archive",
+    PARQUET: "Parquet",
     OLE: "an old or an encrypted Office document",
 }
 """What bytes were recognised as, in words."""
@@ -156,6 +158,8 @@ def content_type(data: bytes) -> str | None:
             return media_type
     if data.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return _zip_type(data)
+    if data.startswith(b"PAR1") and data.endswith(b"PAR1"):
+        return PARQUET
     return TAR if data[257:262] == b"ustar" else None
 
 
