@@ -6,6 +6,7 @@ name them. Nested values are written as those of JSON (docs/decisions/0200-rows.
 
 from __future__ import annotations
 
+import importlib
 import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,8 +32,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def read(data: bytes, name: str) -> Document | Skip:
     """Read a table; run contained. Skip where it is damaged or encrypted."""
-    import pyarrow
-    from pyarrow import parquet
+    pyarrow: Any = importlib.import_module("pyarrow")
+    parquet: Any = importlib.import_module("pyarrow.parquet")
 
     pyarrow.set_memory_pool(pyarrow.system_memory_pool())
     title = metadata.readable_name(name)
@@ -83,7 +84,7 @@ def _rows(file: Any, names: Sequence[str]) -> Iterator[list[tuple[str, Any]]]:
 
 def _values(column: Any) -> list[Any]:
     """A column's values as `written` takes them. What Python cannot hold (the year 200,000) is as Arrow writes it."""
-    import pyarrow
+    pyarrow: Any = importlib.import_module("pyarrow")
 
     if pyarrow.types.is_timestamp(column.type):
         whole = column.cast(pyarrow.timestamp("us", column.type.tz), safe=False).cast(pyarrow.int64())
