@@ -67,15 +67,17 @@ class Changes:
         exclude: Sequence[str] = (),
         use_ignore_files: bool = True,
         embed: bool = True,
+        jobs: int | None = None,
         progress: Progress = NO_PROGRESS,
         waiting: Waiting | None = None,
     ) -> IngestReport:
         """Take files and folders in; then catch the indices up, embedding last (not at all with `embed=False`).
 
-        `root` is the folder that origins are relative to. Commits in batches: an interrupt keeps what was committed,
-        and is told in the report. Raises UsageError for a path that does not exist, BusyError when another writer
-        does not finish, StorageError for a disk that is full; where that is so after the last commit, it says so. An
-        error after a commit carries the report of what is in (`error.done`).
+        `root` is the folder that origins are relative to. `jobs` processes may parse side by side: as many as there are
+        processors by default, 1 for none but this one; what comes out is the same. Commits in batches: an interrupt
+        keeps what was committed, and is told in the report. Raises UsageError for a path that does not exist, BusyError
+        when another writer does not finish, StorageError for a disk that is full; where that is so after the last
+        commit, it says so. An error after a commit carries the report of what is in (`error.done`).
         """
         from consilience.ingest import discover
         from consilience.ingest.pipeline import Ingest, coverage_of
@@ -83,7 +85,7 @@ class Changes:
         found = discover(
             paths, include=include, exclude=exclude, use_ignore_files=use_ignore_files, root=root
         )
-        run = Ingest(self._store, actor=actor, clock=clock, progress=progress, waiting=waiting)
+        run = Ingest(self._store, actor=actor, clock=clock, jobs=jobs, progress=progress, waiting=waiting)
         report = run.run(found, covers=coverage_of(paths, root, include=include))
         if not report.interrupted:
             try:

@@ -55,7 +55,7 @@ WRITER = "consilience.store.writer:Writer"
 MOMENTS = {
     "the brain is made": Moment("consilience.store.store:_publish"),
     "files are looked for": Moment("consilience.ingest.discover:_Walk._file", 3),
-    "a file is read": Moment(f"{INGEST}._prepare", 3),
+    "a file is read": Moment("consilience.ingest.preparing:Preparing._open", 3),
     "the second commit begins": Moment(f"{INGEST}._commit", 2),
     "blocks are added": Moment(f"{WRITER}.add_many", 8),
     "a commit is done": Moment(f"{WRITER}._commit", 2, after=True),

@@ -138,3 +138,23 @@ def test_the_process_ends_with_the_one_that_began_it() -> None:
             return
         subprocess.run(["sleep", "0.05"], check=True)
     pytest.fail("the reader's process outlived its parent")
+
+
+def test_the_process_ends_with_the_one_that_began_it_while_it_reads() -> None:
+    script = (
+        "import os, threading, time\nfrom consilience.ingest.readers.contained import Container\n"
+        "c = Container()\nc.read('misbehaving', b'good', 'a')\n"
+        "threading.Thread(target=c.read, args=('misbehaving', b'spin', 'a'), daemon=True).start()\n"
+        "time.sleep(1)\nprint(c._process.pid, flush=True)\nos.kill(os.getpid(), 9)\n"
+    )
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=env, timeout=60)
+    stat = Path(f"/proc/{int(done.stdout)}/stat")
+    for _ in range(200):
+        try:
+            if stat.read_text(encoding="ascii").rsplit(")", 1)[1].split()[0] == "Z":
+                return
+        except (ProcessLookupError, FileNotFoundError):
+            return
+        subprocess.run(["sleep", "0.05"], check=True)
+    pytest.fail("the reader's process outlived its parent")

@@ -245,6 +245,8 @@ Options:
   --exclude PATTERN  No such files, as in .gitignore. Repeatable.
   --no-ignore        Take what .gitignore, .ignore and .consilienceignore
                      leave out.
+  --jobs N           Processes that parse side by side; as many as processors
+                     by default.  [1<=x<=64]
   --no-embed         Leave the vectors to a later `csl index`.
   -h, --help         Show this message and exit.
 
@@ -548,6 +550,8 @@ Usage: csl sync [OPTIONS]
 Options:
   --all       Every brain that declares a source.
   --dry-run   Say file by file what would happen, and write nothing.
+  --jobs N    Processes that parse side by side; as many as processors by
+              default.  [1<=x<=64]
   --no-embed  Leave the vectors to a later `csl index`.
   -h, --help  Show this message and exit.
 

@@ -23,6 +23,7 @@ NOTHING_DONE = "nothing was changed"
 
 
 INTERRUPTED = 130
+MOST_JOBS = 64
 
 
 class InterruptError(ConsilienceError):
@@ -116,6 +117,18 @@ class Invocation:
         except ConsilienceError as error:
             raise type(error)(f"{where}: {error.message}", hint=error.hint) from None
         return Actor(id=name, kind=ActorKind.HUMAN if "@" in name else ActorKind.AGENT)
+
+    def jobs(self, given: int | None) -> int | None:
+        """How many processes may parse: the option, or else CONSILIENCE_JOBS; None leaves it to the machine."""
+        text = self.environ.get("CONSILIENCE_JOBS", "").strip()
+        if given is not None or not text:
+            return given
+        if not (text.isascii() and text.isdigit() and 1 <= int(text) <= MOST_JOBS):
+            raise UsageError(
+                f"CONSILIENCE_JOBS is {text!r}, and not a number from 1 to {MOST_JOBS}",
+                hint="1 parses in one process; unset, there are as many as processors",
+            )
+        return int(text)
 
     def interrupted(self) -> InterruptError:
         return InterruptError(f"interrupted: {self.kept}")

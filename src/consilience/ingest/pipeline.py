@@ -2,43 +2,40 @@
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from array import array
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
 from consilience.errors import ConsilienceError
-from consilience.ingest import archives
 from consilience.ingest.discover import Found, Inside, Skipped, origin_of
-from consilience.ingest.model import Document, Passage, Skip
-from consilience.ingest.passages import split
 from consilience.ingest.prepared import (
     BATCH_PASSAGES,
+    PART_PASSAGES,
+    Part,
     Prepared,
-    distinct,
     file_block,
-    passage_block,
 )
 from consilience.ingest.prepared import label_of as label_of
-from consilience.ingest.readers import media_type_of, read, reader_id
-from consilience.ingest.readers.formats import ARCHIVES, HOLDERS
+from consilience.ingest.preparing import Done, Met, Outcome, Preparing
 from consilience.ingest.replace import Fresh, Gone, replacements
 from consilience.ingest.report import IngestReport, Passed
+from consilience.ingest.standing import is_file as is_file
+from consilience.ingest.standing import is_from_reader as is_from_reader
+from consilience.ingest.standing import refused, refused_blocks
 from consilience.progress import NO_PROGRESS, Progress
 from consilience.protocol import (
     Actor,
     Block,
     Demotion,
-    Derivation,
     Digest,
     Episodic,
     Normalization,
     Producer,
     ProducerKind,
-    Provenance,
-    Record,
     Registration,
     Semantic,
     Supersession,
@@ -46,10 +43,8 @@ from consilience.protocol import (
     derivation_block,
     format_digest,
     record_block,
-    sha256,
 )
-from consilience.store import Registered, Store, StoredBlock, View, Writer
-from consilience.store.redaction import RedactionReads
+from consilience.store import Registered, Store, Writer
 
 BATCH_BYTES = 16 << 20
 
@@ -76,8 +71,12 @@ class _Tally:
     snapshot: str | None = None
 
 
+class _RefusedError(Exception):
+    """A part of a file holds what was redacted since the first was committed."""
+
+
 class Ingest:
-    """One run of `ingest` into one store."""
+    """One run of `ingest` into one store. `jobs`: how many processes may parse; None: as many as pay here."""
 
     def __init__(
         self,
@@ -85,12 +84,15 @@ class Ingest:
         *,
         actor: Actor,
         clock: Clock,
+        jobs: int | None = None,
         progress: Progress = NO_PROGRESS,
         waiting: Callable[[float], None] | None = None,
     ) -> None:
         self._store, self._actor, self._clock = store, actor, clock
         self._progress, self._waiting = progress, waiting
+        self._preparing = Preparing(store, jobs=jobs)
         self._tally = _Tally()
+        self._shown = 0
 
     def run(
         self, items: Iterable[Found | Skipped], *, covers: Callable[[str], bool] | None = None
@@ -102,14 +104,18 @@ class Ingest:
         """
         started = time.monotonic()
         seen: set[str] = set()
-        found = self._sift(items)
-        self._progress.start("reading", sum(f.size for f in found), "B")
         interrupted = False
         gone: tuple[str, ...] = ()
         stopped: ConsilienceError | None = None
         try:
-            for batch in self._batches(found, seen):
-                self._commit(batch)
+            found = self._sift(items)
+            self._progress.start("reading", sum(f.size for f in found), "B")
+            with closing(self._batches(found, seen)) as batches:
+                for batch in batches:
+                    if batch[0].is_large:
+                        self._commit_parts(batch[0])
+                    else:
+                        self._commit(batch)
             if covers is not None:
                 gone = self._gone(seen | {f.origin for f in found}, covers)
         except KeyboardInterrupt:
@@ -136,125 +142,67 @@ class Ingest:
 
         The first is `new`, `changed`, `unchanged`, `skipped`, `failed` or `refused`.
         """
-        kept, self._tally = self._tally, _Tally()
-        try:
-            prepared = self._prepare(item)
-            passed = [("skipped", each) for each in self._tally.skipped]
-            passed += [("failed", each) for each in self._tally.failed]
-        finally:
-            self._tally = kept
-        if passed:
-            return passed[0][0], passed[0][1].reason
-        if prepared is None:
-            return "unchanged", ""
+        outcome = self._preparing.one(item)
+        if outcome.prepared is None:
+            return outcome.what, outcome.reason
         with self._store.view() as view:
-            if (why := _refused(view, prepared)) is not None:
+            if (why := refused(view, outcome.prepared)) is not None:
                 return "refused", why
             return ("new" if view.registered(item.origin) is None else "changed"), ""
 
     def _sift(self, items: Iterable[Found | Skipped]) -> list[Found]:
+        """List what there is, which takes its time in a large folder."""
         found = []
+        self._progress.start("listing", None, "files")
         for item in items:
             if isinstance(item, Found):
                 found.append(item)
+                self._progress.advance()
             else:
                 (self._tally.failed if item.error else self._tally.skipped).append(
                     Passed(path=item.origin, reason=item.reason)
                 )
         return found
 
-    def _batches(self, found: Sequence[Found], seen: set[str]) -> Iterator[list[Prepared]]:
+    def _batches(self, found: Sequence[Found], seen: set[str]) -> Generator[list[Prepared]]:
+        """Files that are committed together; one that goes in by parts comes alone."""
         batch: list[Prepared] = []
         passages = size = 0
-        for item in found:
-            for prepared in self._each(item, seen):
+        with closing(self._preparing.each(found)) as steps:
+            for prepared in self._prepared(steps, seen):
+                if prepared.is_large:
+                    if batch:
+                        yield batch
+                    yield [prepared]
+                    batch, passages, size = [], 0, 0
+                    continue
                 batch.append(prepared)
                 passages += len(prepared.passages)
                 size += len(prepared.data)
                 if passages >= BATCH_PASSAGES or size >= BATCH_BYTES:
                     yield batch
                     batch, passages, size = [], 0, 0
-            self._progress.advance(item.size)
         if batch:
             yield batch
 
-    def _each(self, item: Found, seen: set[str]) -> Iterator[Prepared]:
-        """The file, ready to be committed; of an archive its files first, so that it is taken when they are."""
-        opened = self._open(item)
-        seen.add(item.origin)
-        if opened is None:
-            return
-        whole = True
-        if opened[1] in HOLDERS:
-            for each in archives.members(*opened, item.name):
-                origin = f"{item.origin}!/{each.path}" if each.path else item.origin
-                seen.add(origin)
-                if isinstance(each, archives.Left):
-                    tally = self._tally.failed if each.failed else self._tally.skipped
-                    tally.append(Passed(path=origin, reason=each.reason))
-                    whole = whole and bool(each.path)
-                    continue
-                path = f"{item.file}{os.sep}{each.path}"
-                member = Inside(path, origin, len(each.data), each.data, each.path, each.lookup)
-                if (inner := self._prepare(member)) is not None:
-                    yield inner
-        if whole and (prepared := self._prepare(item, opened)) is not None:
-            yield prepared
-
-    def _open(self, item: Found) -> tuple[bytes, str] | None:
-        """The bytes of a file and its media type, or record why not."""
-        try:
-            data = item.read()
-        except OSError as error:
-            self._tally.failed.append(Passed(path=item.origin, reason=error.strerror or str(error)))
-            return None
-        self._tally.bytes_read += len(data)
-        media_type = media_type_of(item.name, data)
-        if isinstance(media_type, Skip):
-            self._tally.skipped.append(Passed(path=item.origin, reason=media_type.reason))
-            return None
-        return data, media_type
-
-    def _prepare(self, item: Found, opened: tuple[bytes, str] | None = None) -> Prepared | None:
-        """Read and split one file, or record why not. Unchanged files stop here, before any parsing."""
-        opened = opened or self._open(item)
-        if opened is None:
-            return None
-        data, media_type = opened
-        digest = sha256(data)
-        try:
-            if self._is_current(item.origin, digest, media_type):
+    def _prepared(self, steps: Iterable[Outcome | Met | Done], seen: set[str]) -> Iterator[Prepared]:
+        """The files that are to be committed; the others are counted."""
+        for step in steps:
+            if isinstance(step, Met):
+                seen.add(step.origin)
+                self._tally.bytes_read += step.read
+            elif isinstance(step, Done):
+                self._progress.advance(step.size - self._shown)
+                self._shown = 0
+            elif step.prepared is not None:
+                warnings = step.prepared.document.warnings
+                self._tally.warnings.extend(Passed(path=step.origin, reason=each) for each in warnings)
+                yield step.prepared
+            elif step.what == "unchanged":
                 self._tally.unchanged += 1
-                return None
-            document = self._document(item, data, media_type)
-            if isinstance(document, Skip):
-                tally = self._tally.failed if document.failed else self._tally.skipped
-                tally.append(Passed(path=item.origin, reason=document.reason))
-                return None
-            passages = distinct(split(document)) if document.rows is None else ()
-            blocks = tuple(map(passage_block, passages))
-        except ConsilienceError as error:
-            self._tally.failed.append(Passed(path=item.origin, reason=error.message))
-            return None
-        self._tally.warnings.extend(Passed(path=item.origin, reason=w) for w in document.warnings)
-        return Prepared(item, data, digest, media_type, document, passages, blocks)
-
-    def _document(self, item: Found, data: bytes, media_type: str) -> Document | Skip:
-        if media_type in ARCHIVES:
-            reader, version = reader_id(media_type)
-            return Document(title=item.name, reader=reader, version=version)
-        return read(data, "/".join(item.path.parts[-2:]), item.beside)
-
-    def _is_current(self, origin: str, digest: Digest, media_type: str) -> bool:
-        with self._store.view() as view:
-            registered = view.registered(origin)
-            return (
-                registered is not None
-                and registered.blob == digest
-                and view.holds_content(digest)
-                and _read_by(view, registered, media_type)
-                and _are_intact(view, registered)
-            )
+            else:
+                tally = self._tally.failed if step.what == "failed" else self._tally.skipped
+                tally.append(Passed(path=step.origin, reason=step.reason))
 
     # --- one commit ---------------------------------------------------------------------------------------------
 
@@ -269,21 +217,35 @@ class Ingest:
         except BaseException:
             self._tally = counted  # nothing of this batch was committed
             raise
+        self._committed(writer, added)
+
+    def _committed(self, writer: Writer, added: int) -> None:
         if writer.snapshot is not None:
             self._tally.commits += 1
             self._tally.snapshot = format_digest(writer.snapshot.digest)
         self._tally.blocks += added
 
     def _one(self, writer: Writer, prepared: Prepared) -> None:
-        origin = prepared.found.origin
-        if (why := _refused(writer, prepared)) is not None:
-            self._tally.refused.append(Passed(path=origin, reason=why))
+        if (why := refused(writer, prepared)) is not None:
+            self._tally.refused.append(Passed(path=prepared.found.origin, reason=why))
             return
-        old = writer.registered(origin)
-        if old is not None and not is_file(writer, old):
-            old = None  # words that somebody remembered from this source: the file does not replace them
-        canonical = self._register(writer, prepared)
-        ns = self._derive(writer, prepared, canonical)
+        old = self._held(writer, prepared)
+        canonical = self._put(writer, prepared)
+        self._register(writer, prepared, canonical[1])
+        ns: list[int] = []
+        for part in prepared.parts():
+            ns.extend(self._derive(writer, prepared, canonical, part))
+        self._take(writer, prepared, old, canonical, ns)
+
+    def _take(
+        self,
+        writer: Writer,
+        prepared: Prepared,
+        old: Registered | None,
+        canonical: tuple[int, Digest],
+        ns: Sequence[int],
+    ) -> None:
+        """Everything of a file is in: count it, and replace what stood at its origin."""
         self._tally.passages += len(ns)
         if old is None:
             self._tally.taken += 1
@@ -291,16 +253,21 @@ class Ingest:
         self._tally.changed += 1
         self._replace(writer, prepared, old, canonical, ns)
 
-    def _register(self, writer: Writer, prepared: Prepared) -> tuple[int, Digest]:
+    def _held(self, writer: Writer, prepared: Prepared) -> Registered | None:
+        """What the file's origin holds until now. Words that somebody remembered from this source are not replaced."""
+        old = writer.registered(prepared.found.origin)
+        return old if old is not None and is_file(writer, old) else None
+
+    def _put(self, writer: Writer, prepared: Prepared) -> tuple[int, Digest]:
         writer.put_content(prepared.data, prepared.media_type)
         block = file_block(prepared)
-        n, _ = writer.add(block)
+        return writer.add(block)[0], block.id
+
+    def _register(self, writer: Writer, prepared: Prepared, block: Digest) -> None:
         pipeline, version = prepared.pipeline
-        block_id = format_digest(block.id)
-        at = writer.at
-        writer.add(
-            record_block(Registration(block=block_id, actor=self._actor, at=at, origin=prepared.found.origin))
-        )
+        block_id, at = format_digest(block), writer.at
+        origin = prepared.found.origin
+        writer.add(record_block(Registration(block=block_id, actor=self._actor, at=at, origin=origin)))
         writer.add(
             record_block(
                 Normalization(
@@ -308,28 +275,17 @@ class Ingest:
                 )
             )
         )
-        return n, block.id
 
-    def _derive(self, writer: Writer, prepared: Prepared, canonical: tuple[int, Digest]) -> list[int]:
-        """Passages and their derivation records; a passage already derived from these bytes and visible gains none."""
-        known = {n for n, _ in writer.children(canonical[0])}
-        ns: list[int] = []
-        for passages, blocks in prepared.parts():
-            ns.extend(self._derive_part(writer, prepared, canonical[1], passages, blocks, known))
-        return ns
-
-    def _derive_part(
-        self,
-        writer: Writer,
-        prepared: Prepared,
-        canonical_id: Digest,
-        passages: Sequence[Passage],
-        blocks: Sequence[Block],
-        known: set[int],
+    def _derive(
+        self, writer: Writer, prepared: Prepared, canonical: tuple[int, Digest], part: Part
     ) -> list[int]:
+        """Passages and their derivation records; a passage already derived from these bytes and visible gains none."""
+        passages, blocks = part
+        canonical_n, canonical_id = canonical
         ns = [n for n, _ in writer.add_many(blocks)]
-        again = known & set(ns)
-        hidden = set(writer.hidden(sorted(again))) if again else set()
+        known = {n for n, sources in writer.sources_of(ns).items() if canonical_n in sources}
+        if known:
+            known -= writer.hidden(sorted(known)).keys()
         name, version = prepared.pipeline
         producer = Producer(kind=ProducerKind.PIPELINE, id=name, version=version)
         records = [
@@ -342,10 +298,89 @@ class Ingest:
                 locator=passage.locator.text() or None,
             )
             for passage, block, n in zip(passages, blocks, ns, strict=True)
-            if n not in known or n in hidden
+            if n not in known
         ]
         writer.add_many(records)
         return ns
+
+    # --- a file in several commits ------------------------------------------------------------------------------
+
+    def _commit_parts(self, prepared: Prepared) -> None:
+        """Commit a large file part by part; only the last registers it, so that what was cut short is not held for
+        taken, and is gone on with by the next ingest (docs/decisions/0311)."""
+        with self._store.view() as view:
+            why = refused(view, prepared)
+        if why is not None:
+            self._tally.refused.append(Passed(path=prepared.found.origin, reason=why))
+            return
+        taken: array[int] = array("q")
+        parts = prepared.parts()
+        part = next(parts, None)
+        try:
+            while part is not None:
+                counted = replace(self._tally)
+                try:
+                    with self._store.write(self._actor, self._clock(), waiting=self._waiting) as writer:
+                        before = writer.max_n
+                        part = self._some(writer, prepared, part, parts, taken)
+                        added = writer.max_n - before
+                except BaseException:
+                    self._tally = counted
+                    raise
+                self._committed(writer, added)
+        except _RefusedError as refusal:
+            self._tally.refused.append(Passed(path=prepared.found.origin, reason=str(refusal)))
+        except BaseException:
+            if taken:
+                reason = "only begun: what is in of it stays, and the same command goes on from there"
+                self._tally.warnings.append(Passed(path=prepared.found.origin, reason=reason))
+            raise
+
+    def _some(
+        self,
+        writer: Writer,
+        prepared: Prepared,
+        part: Part | None,
+        parts: Iterator[Part],
+        taken: array[int],
+    ) -> Part | None:
+        """One commit of a large file, and what is next; None where that was the last, which registers it."""
+        if (why := refused_blocks(writer, prepared, [])) is not None:
+            raise _RefusedError(why)
+        canonical = self._put(writer, prepared)
+        room = PART_PASSAGES
+        while part is not None and room > 0:
+            if (why := refused_blocks(writer, prepared, list(part[1]))) is not None:
+                raise _RefusedError(why)
+            taken.extend(self._part(writer, prepared, canonical, part))
+            room -= len(part[0])
+            self._show(prepared, part)
+            part = next(parts, None)
+        if part is None:
+            old = self._held(writer, prepared)
+            self._register(writer, prepared, canonical[1])
+            self._take(writer, prepared, old, canonical, list(dict.fromkeys(taken)))
+        return part
+
+    def _part(
+        self, writer: Writer, prepared: Prepared, canonical: tuple[int, Digest], part: Part
+    ) -> Sequence[int]:
+        """As `_derive`, but what an earlier run has brought in is only looked up."""
+        ns = writer.ordinals([block.id for block in part[1]])
+        if len(ns) == len(part[1]):
+            here, sources = writer.members(ns.values()), writer.sources_of(ns.values())
+            held = all(n in here and canonical[0] in sources.get(n, ()) for n in ns.values())
+            if held and not writer.hidden(ns.values()):
+                return [ns[block.id] for block in part[1]]
+        return self._derive(writer, prepared, canonical, part)
+
+    def _show(self, prepared: Prepared, part: Part) -> None:
+        """Progress inside of a file: by the length of its passages, never beyond the file's."""
+        if isinstance(prepared.found, Inside):
+            return
+        size = min(prepared.found.size - self._shown, sum(len(passage.text) for passage in part[0]))
+        self._shown += size
+        self._progress.advance(size)
 
     # --- what a changed file leaves behind ----------------------------------------------------------------------
 
@@ -425,62 +460,6 @@ class Ingest:
         with self._store.view() as view:
             unseen = [(o, r) for o, r in view.origins() if o not in seen and covers(o)]
             return tuple(sorted(origin for origin, registered in unseen if is_file(view, registered)))
-
-
-def _refused(reads: RedactionReads, prepared: Prepared) -> str | None:
-    """Why a file is not taken: it is, or holds, what was redacted and not readmitted since."""
-    file = file_block(prepared)
-    originals = [file.id, *reads.redacted_content(prepared.digest)]
-    found = reads.redactions(originals)
-    for _, blocks in prepared.parts():
-        found.update(reads.redactions([block.id for block in blocks]))
-    standing = [each for each in found.values() if not each.readmitted]
-    exact = next((each for each in standing if each.block_id in originals), None)
-    if exact is None and not standing:
-        return None
-    said = f"it is {exact}" if exact is not None else f"it holds {standing[0]}"
-    more = f", and {len(standing) - 1:,} more" if exact is None and len(standing) > 1 else ""
-    named = format_digest((exact or standing[0]).block_id)[7:19]
-    return f"{said}{more}; `csl retain readmit {named}` lets it in again"
-
-
-def is_from_reader(reads: RedactionReads, n: int) -> bool:
-    """Whether ingest made a block. What was derived from a file otherwise (a proposal) is not replaced with it."""
-    records = (_record(block) for block in reads.derivations_of(n))
-    producers = (record.producer for record in records if isinstance(record, Derivation))
-    return any(isinstance(each, Producer) and each.kind is ProducerKind.PIPELINE for each in producers)
-
-
-def is_file(reads: RedactionReads, registered: Registered) -> bool:
-    """Whether what an origin holds was read from a file: a reader says so (docs/decisions/0212)."""
-    return _last_reading(reads, registered) is not None
-
-
-def _read_by(view: View, registered: Registered, media_type: str) -> bool:
-    """Whether the reader that takes this kind of file today is the one that made the passages."""
-    name, version = reader_id(media_type)
-    latest = _last_reading(view, registered)
-    return latest is not None and (latest.pipeline, latest.pipeline_version) == (
-        f"consilience/{name}",
-        version,
-    )
-
-
-def _last_reading(reads: RedactionReads, registered: Registered) -> Normalization | None:
-    records = [_record(block) for block in reads.records_about(registered.n)]
-    return next((each for each in reversed(records) if isinstance(each, Normalization)), None)
-
-
-def _record(block: StoredBlock) -> Record | None:
-    payload = decode(block.data).payload if block.data is not None else None
-    return payload.record if isinstance(payload, Provenance) else None
-
-
-def _are_intact(view: View, registered: Registered) -> bool:
-    """Whether the passages that were made of a file are as they were written; redacted ones are."""
-    ns = [n for n, _ in view.children(registered.n)]
-    parts = (view.blocks(ns[at : at + BATCH_PASSAGES]) for at in range(0, len(ns), BATCH_PASSAGES))
-    return all(block.data is None or block.intact for part in parts for block in part)
 
 
 def coverage_of(

@@ -13,9 +13,14 @@ from consilience.ingest.passages import each_passage
 from consilience.protocol import Block, Canonical, Digest, Episodic, Kind, Semantic, build, format_digest
 
 BATCH_PASSAGES = 4_000
+PART_PASSAGES = 50_000
+"""Of a larger file so many passages go into one commit."""
+
 LABEL_CHARS = 80
 PASSAGE_KIND = Kind.FACT
 """The one kind of every passage: identity must not depend on what a reader guessed about it."""
+
+Part = tuple[Sequence[Passage], Sequence[Block]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +37,22 @@ class Prepared:
 
     blocks: tuple[Block, ...]
 
-    def parts(self) -> Iterator[tuple[Sequence[Passage], Sequence[Block]]]:
-        """The passages and their blocks, each once, a bounded number at a time."""
+    @property
+    def is_large(self) -> bool:
+        """Whether it goes in by parts, several commits (docs/decisions/0311)."""
+        return self.document.rows is not None or len(self.passages) > PART_PASSAGES
+
+    def parts(self) -> Iterator[Part]:
+        """The passages and their blocks, a bounded number at a time; those of a part are distinct, and what is held in
+        memory is distinct altogether."""
         if self.document.rows is None:
-            yield self.passages, self.blocks
+            for at in range(0, len(self.passages), BATCH_PASSAGES):
+                yield self.passages[at : at + BATCH_PASSAGES], self.blocks[at : at + BATCH_PASSAGES]
             return
-        seen: set[Digest] = set()
         part: dict[Digest, tuple[Passage, Block]] = {}
         for passage in each_passage(self.document):
             block = passage_block(passage)
-            if block.id not in seen:
-                seen.add(block.id)
-                part[block.id] = passage, block
+            part.setdefault(block.id, (passage, block))
             if len(part) == BATCH_PASSAGES:
                 yield [p for p, _ in part.values()], [b for _, b in part.values()]
                 part = {}

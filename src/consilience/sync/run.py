@@ -86,6 +86,7 @@ class _Run:
             self._brain.store,
             actor=self._actor,
             clock=self._around.clock,
+            jobs=self._around.jobs,
             progress=self._progress,
             waiting=self._waiting,
         )

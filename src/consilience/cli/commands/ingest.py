@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from consilience.cli.framework import argument, command
-from consilience.cli.invocation import Invocation
+from consilience.cli.invocation import MOST_JOBS, Invocation
 from consilience.errors import ConsilienceError, PolicyError, SourceError
+
+if TYPE_CHECKING:
+    from consilience.ingest.report import IngestReport
 
 GOES_ON = "what was committed is kept; the same command goes on from there"
 
@@ -30,6 +35,12 @@ GOES_ON = "what was committed is kept; the same command goes on from there"
 @click.option(
     "--no-ignore", is_flag=True, help="Take what .gitignore, .ignore and .consilienceignore leave out."
 )
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, MOST_JOBS),
+    metavar="N",
+    help="Processes that parse side by side; as many as processors by default.",
+)
 @click.option("--no-embed", is_flag=True, help="Leave the vectors to a later `csl index`.")
 def ingest(
     invocation: Invocation,
@@ -37,6 +48,7 @@ def ingest(
     include: tuple[str, ...],
     exclude: tuple[str, ...],
     no_ignore: bool,
+    jobs: int | None,
     no_embed: bool,
 ) -> int:
     """Take files of every kind that `csl readers` lists into a brain, whose layout is made if need be.
@@ -62,6 +74,7 @@ def ingest(
                 exclude=exclude,
                 use_ignore_files=not no_ignore,
                 embed=not no_embed,
+                jobs=invocation.jobs(jobs),
                 progress=progress,
                 waiting=invocation.waiting(),
             )
@@ -73,23 +86,29 @@ def ingest(
         progress.close()
     if report.interrupted:
         error = invocation.interrupted()
-    elif error is None and report.failed:
-        error = SourceError(
-            f"{len(report.failed)} file{'s' if len(report.failed) > 1 else ''} could not be taken",
-            hint="everything else is in; the same command tries them again",
-        )
-    elif error is None and report.refused:
-        error = PolicyError(
-            f"{len(report.refused)} file{'s' if len(report.refused) > 1 else ''} refused: redacted bytes do not "
-            "come back by themselves",
-            hint="everything else is in; `csl retain readmit ID` lets them in again",
-        )
+    elif error is None:
+        error = _not_taken(report)
     return invocation.emit(
         lambda: render_work.ingest_document(brain.name, actor.id, report),
         lambda terminal: render_work.ingest(brain.name, actor.id, report, terminal),
         warnings=report.notes,
         error=error,
     )
+
+
+def _not_taken(report: IngestReport) -> ConsilienceError | None:
+    """What is to be said of files that failed or were refused, where everything else went well."""
+    if count := len(report.failed):
+        return SourceError(
+            f"{count} file{'s' if count > 1 else ''} could not be taken",
+            hint="everything else is in; the same command tries them again",
+        )
+    if count := len(report.refused):
+        return PolicyError(
+            f"{count} file{'s' if count > 1 else ''} refused: redacted bytes do not come back by themselves",
+            hint="everything else is in; `csl retain readmit ID` lets them in again",
+        )
+    return None
 
 
 @command(

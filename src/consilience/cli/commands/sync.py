@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from consilience.cli.framework import argument, command
-from consilience.cli.invocation import Invocation
+from consilience.cli.invocation import MOST_JOBS, Invocation
 from consilience.errors import ConsilienceError, PolicyError, SourceError, UsageError
 
 if TYPE_CHECKING:
@@ -30,8 +30,14 @@ GOES_ON = "what was committed is kept; the same command goes on from there"
 )
 @click.option("--all", "every", is_flag=True, help="Every brain that declares a source.")
 @click.option("--dry-run", is_flag=True, help="Say file by file what would happen, and write nothing.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, MOST_JOBS),
+    metavar="N",
+    help="Processes that parse side by side; as many as processors by default.",
+)
 @click.option("--no-embed", is_flag=True, help="Leave the vectors to a later `csl index`.")
-def sync(invocation: Invocation, every: bool, dry_run: bool, no_embed: bool) -> int:
+def sync(invocation: Invocation, every: bool, dry_run: bool, jobs: int | None, no_embed: bool) -> int:
     """Take what is new and changed in a brain's declared sources, follow files that moved, and deal with
     gone files by the rule of their source.
 
@@ -47,7 +53,7 @@ def sync(invocation: Invocation, every: bool, dry_run: bool, no_embed: bool) -> 
     errors: list[ConsilienceError] = []
     stopped: list[render_sync.StoppedDocument] = []
     for brain in brains:
-        report, error = _one(invocation, brain, dry_run=dry_run, embed=not no_embed)
+        report, error = _one(invocation, brain, dry_run=dry_run, embed=not no_embed, jobs=jobs)
         if report is not None:
             reports.append(report)
         if error is not None:
@@ -85,15 +91,20 @@ def _chosen(invocation: Invocation, every: bool) -> list[BrainConfig]:
     return brains
 
 
-def around(invocation: Invocation) -> Around:
+def around(invocation: Invocation, jobs: int | None = None) -> Around:
     """What sources need of this call."""
     from consilience.sync.around import Around
 
-    return Around(invocation.project().root, invocation.clock, invocation.environ)
+    return Around(invocation.project().root, invocation.clock, invocation.environ, invocation.jobs(jobs))
 
 
 def _one(
-    invocation: Invocation, brain: BrainConfig, *, dry_run: bool, embed: bool
+    invocation: Invocation,
+    brain: BrainConfig,
+    *,
+    dry_run: bool,
+    embed: bool,
+    jobs: int | None = None,
 ) -> tuple[SyncReport | None, ConsilienceError | None]:
     """Sync one brain: what was done, and what is to be said of what was not."""
     from consilience.sync import sync_declared
@@ -104,7 +115,7 @@ def _one(
         report = sync_declared(
             invocation.project(),
             brain,
-            around(invocation),
+            around(invocation, jobs),
             actor=invocation.actor(),
             dry_run=dry_run,
             embed=embed,

@@ -43,15 +43,18 @@ def read(data: bytes, name: str, beside: Beside | None = None) -> Document | Ski
     return read_as(media_type, data, name, beside)
 
 
-def read_as(media_type: str, data: bytes, name: str, beside: Beside | None = None) -> Document | Skip:
-    """As `read`, by the reader of this media type. KeyError for a type that has none."""
+def read_as(
+    media_type: str, data: bytes, name: str, beside: Beside | None = None, *, here: bool = False
+) -> Document | Skip:
+    """As `read`, by the reader of this media type. KeyError for a type that has none. `here`: in this process whatever
+    the format, since it is a contained one itself."""
     format = FORMAT_OF[media_type]
     if format.needs:
         from consilience.ingest.readers import registry
 
         if (missing := registry.missing(format)) is not None:
             return Skip(missing)
-    if format.contained:
+    if format.contained and not here:
         from consilience.ingest.readers import contained
 
         document = contained.read(format.reader, data, name)

@@ -1,6 +1,7 @@
 """Readers of risky formats in a process of their own, bound in time and memory (docs/decisions/0190).
 
-One process reads many files; it is replaced when it dies, is stopped, or runs out of memory.
+One process reads many files; it is replaced when it dies, is stopped, or runs out of memory. The processes that ingest
+parses in side by side are such processes too (docs/decisions/0310).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import time
 
 import msgspec
 
-from consilience.ingest.model import Document, Skip
+from consilience.ingest.model import Document, Passage, Skip
 
 SECONDS = 60
 MEMORY = 1 << 30
@@ -41,21 +42,38 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class Request(msgspec.Struct, frozen=True):
-    """What the process is asked; the file's `size` bytes follow."""
+    """What the process is asked; the file's `size` bytes follow, then the `beside` bytes of the one other file that the
+    format may name, if there is one. `module` reads; where it is "", the reader of `media_type` does, and the
+    document is split into passages."""
 
     module: str
     name: str
     seconds: int
     size: int
+    media_type: str = ""
+    beside: int | None = None
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """One of the three is set. `memory`: the error is that there was not enough."""
+    """One of the first three is set. `memory`: the error is that there was not enough. `passages` are the distinct ones
+    of a document that was asked for by its media type, which has no blocks then; `streams` says that it gives its
+    blocks one at a time, and has to be read where they are used."""
 
     document: Document | None = None
     skip: Skip | None = None
     error: str = ""
     memory: bool = False
+    passages: tuple[Passage, ...] = ()
+    streams: bool = False
+
+
+class Parsed(msgspec.Struct, frozen=True):
+    """`bound`: it failed for time or memory. `streams` as in Reply."""
+
+    found: Document | Skip
+    passages: tuple[Passage, ...] = ()
+    streams: bool = False
+    bound: bool = False
 
 
 class _DiedError(Exception):
@@ -82,31 +100,39 @@ class Container:
         self._process: subprocess.Popen[bytes] | None = None
         self._owner = 0
         self._served = 0
+        self._stopped = False
         self.started = 0
         """How many processes there were."""
 
     def read(self, module: str, data: bytes, name: str) -> Document | Skip:
-        with self._lock:
-            result = self._once(module, data, name)
-            if isinstance(result, Reply):
-                # What other files left behind in the process must not decide about this one.
-                result = self._once(module, data, name)
-            if isinstance(result, Reply):
-                return Skip(result.error, failed=True)
-            return result
+        return self._run(Request(module, name, self.limits.seconds, len(data)), data).found
 
-    def _once(self, module: str, data: bytes, name: str) -> Document | Skip | Reply:
-        """A Reply where another process may do better."""
+    def parse(self, media_type: str, data: bytes, name: str, beside: bytes | None = None) -> Parsed:
+        """Read by the reader of a media type, contained or not, and split. Never raises on any bytes."""
+        other = None if beside is None else len(beside)
+        request = Request("", name, self.limits.seconds, len(data), media_type, other)
+        return self._run(request, data, beside or b"")
+
+    def _run(self, request: Request, *data: bytes) -> Parsed:
+        with self._lock:
+            result = self._once(request, data)
+            if result is None and not self._stopped:
+                # What other files left behind in the process must not decide about this one.
+                result = self._once(request, data)
+            return result or Parsed(Skip("its reader was stopped", failed=True))
+
+    def _once(self, request: Request, data: tuple[bytes, ...]) -> Parsed | None:
+        """None where another process may do better: a fresh one always says something."""
         try:
             fresh = self._ready()
         except OSError as error:
-            return Skip(f"no process could be started for its reader: {error.strerror or error}", failed=True)
-        request = Request(module, name, self.limits.seconds, len(data))
+            said = f"no process could be started for its reader: {error.strerror or error}"
+            return Parsed(Skip(said, failed=True))
         try:
             reply = self._ask(request, data)
         except _DiedError:
             reason, timed_out = self._post_mortem()
-            return Skip(reason, failed=True) if fresh or timed_out else Reply(error=reason)
+            return Parsed(Skip(reason, failed=True), bound=timed_out) if fresh or timed_out else None
         except BaseException:
             self._end()
             raise
@@ -114,10 +140,9 @@ class Container:
         if reply.memory:
             self._end()
             reason = f"needs more than {self.limits.memory >> 20:,} MiB of memory to read"
-            return Skip(reason, failed=True) if fresh else Reply(error=reason)
-        if reply.document is not None:
-            return reply.document
-        return reply.skip or Skip(f"the reader failed: {reply.error}", failed=True)
+            return Parsed(Skip(reason, failed=True), bound=True) if fresh else None
+        found = reply.document or reply.skip or Skip(f"the reader failed: {reply.error}", failed=True)
+        return Parsed(found, reply.passages, reply.streams)
 
     # --- the process ------------------------------------------------------------------------------------------
 
@@ -137,15 +162,18 @@ class Container:
             )
             os.set_blocking(self._pipe(0), False)
             self._owner = os.getpid()
+            if self._stopped:
+                self._process.kill()
             self._served = 0
             self.started += 1
         return self._served == 0
 
-    def _ask(self, request: Request, data: bytes) -> Reply:
+    def _ask(self, request: Request, data: tuple[bytes, ...]) -> Reply:
         head = msgspec.msgpack.encode(request)
         deadline = time.monotonic() + self.limits.seconds + _GRACE
         self._send(len(head).to_bytes(8) + head, deadline)
-        self._send(data, deadline)
+        for part in data:
+            self._send(part, deadline)
         size = int.from_bytes(self._receive(8, deadline))
         if size > MAX_REPLY:
             raise _DiedError
@@ -215,6 +243,14 @@ class Container:
     def close(self) -> None:
         with self._lock:
             self._end()
+
+    def stop(self) -> None:
+        """As `close`, from another thread and without waiting for what is being read: that fails."""
+        self._stopped = True
+        process = self._process
+        if process is not None and self._owner == os.getpid():
+            process.kill()
+        self.close()
 
 
 def _signal(number: int) -> str:
