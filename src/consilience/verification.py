@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 
@@ -293,7 +293,7 @@ def _relations(found: _Findings, folder: Path) -> None:
 
 
 def _database(
-    found: _Findings, part: str, path: Path, check: Callable[[sqlite3.Connection, Path], None]
+    found: _Findings, part: str, path: Path, check: Callable[[Any, Path], None]
 ) -> None:
     """An index that is one SQLite file: by its checksum, by its log, by its own check where there is no checksum."""
     from consilience.index.checksums import document_problem
