@@ -8,6 +8,7 @@ Order, origins, links and ignore rules are decided in docs/decisions/0044.
 
 from __future__ import annotations
 
+import errno
 import os
 import posixpath
 import re
@@ -31,6 +32,7 @@ IGNORE_FILES = (".gitignore", ".ignore", ".consilienceignore")
 _IGNORE_NAMES = frozenset(IGNORE_FILES)
 
 MAX_BYTES = 64 * 1024 * 1024
+_READS = 3
 _GLOB = re.compile(r"[*?\[]")
 
 
@@ -50,8 +52,15 @@ class Found(msgspec.Struct, frozen=True):
         return os.path.basename(self.file)
 
     def read(self) -> bytes:
-        """The file's bytes. Raises OSError."""
-        return self.path.read_bytes()
+        """The file's bytes, all of one moment as far as size and time of change tell. Raises OSError, also where it
+        keeps changing: half of one version and half of the next is no file that anybody wrote."""
+        for _ in range(_READS):
+            before = os.stat(self.file)
+            data = self.path.read_bytes()
+            after = os.stat(self.file)
+            if (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns):
+                return data
+        raise OSError(errno.EAGAIN, "it changes while it is read", self.file)
 
     def beside(self, relative: str) -> bytes | None:
         """The bytes of the file at `relative` (posix, from this file's folder), None where there is none to read."""

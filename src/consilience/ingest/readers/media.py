@@ -93,7 +93,7 @@ _PDF_HEAD = 1024
 def media_type_of(name: str, data: bytes = b"") -> str | Skip:
     """The media type of a file by its name, corrected by its bytes (all of them, or none); Skip where no reader fits
     it. What bytes say outranks the ending: a PDF called `.txt` is a PDF, and one without an ending is one too."""
-    base = name.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
+    base = name.rstrip("/").rsplit("/", 1)[-1]
     named = _by_name(base)
     if not data:
         return named
