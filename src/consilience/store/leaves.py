@@ -10,6 +10,7 @@ without looking at the others.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import mmap
 import os
 import struct
@@ -26,7 +27,6 @@ from consilience.protocol import (
     Proof,
     composition_document,
     merkle,
-    sha256,
 )
 
 __all__ = ["WORTH_KEEPING", "Leaves", "Tree", "discard_trees", "sound_tree", "tree_file"]
@@ -61,8 +61,22 @@ def discard_trees(folder: Path, memory_type: MemoryType, keep: Collection[bytes]
 SOUND_AT_MOST: Final = 50_000
 """Nodes that a tree remembers to lead to a root."""
 
-_MANY = 50
+_MANY = 6
 """Ids up to one in so many are spliced in one by one."""
+
+_CHUNK = 8_192
+"""Ids that are hashed together: a module of a million is not held as objects of Python."""
+
+
+def _parents(level: bytes) -> bytes:
+    """The level above a level of the tree, both as one byte string (`merkle.levels` does the same with lists)."""
+    h, whole = hashlib.sha256, len(level) // (2 * _SIZE) * 2 * _SIZE
+    above = bytearray()
+    for start in range(0, whole, 2 * _SIZE * _CHUNK):
+        end = min(whole, start + 2 * _SIZE * _CHUNK)
+        pairs = [h(b"\x01" + level[i : i + 2 * _SIZE]).digest() for i in range(start, end, 2 * _SIZE)]
+        above += b"".join(pairs)
+    return bytes(above + level[whole:])
 
 
 class Tree:
@@ -191,15 +205,19 @@ def _sum(data: bytes, root: bytes, count: int, flags: int) -> int:
     return zlib.crc32(memoryview(data)[_HEADER.size :], zlib.crc32(header))
 
 
-def _read(path: Path, expected: ModuleRef) -> tuple[memoryview, int] | None:
-    """Body and flags of a sound file."""
-    with contextlib.suppress(OSError, struct.error):
-        data = path.read_bytes()
-        magic, root, count, flags, checksum = _HEADER.unpack_from(data)
+def _read(path: Path, expected: ModuleRef) -> tuple[bytes, bytes] | None:
+    """Ids and leaf hashes (empty where they were not kept) of a sound file."""
+    with contextlib.suppress(OSError, struct.error), path.open("rb") as file:
+        magic, root, count, flags, said = _HEADER.unpack(file.read(_HEADER.size))
         fits = magic == _MAGIC and root == expected.root and count == expected.block_count and flags in (0, 1)
-        body = memoryview(data)[_HEADER.size :]
-        if fits and len(data) == _places(count, flags)[2] and _sum(data, root, count, flags) == checksum:
-            return body, flags
+        if not fits or os.fstat(file.fileno()).st_size != _places(count, flags)[2]:
+            return None
+        ids = file.read(count * _SIZE)
+        hashes = file.read(count * _SIZE) if flags & 1 else b""
+        checksum = zlib.crc32(_HEADER.pack(_MAGIC, root, count, flags, 0))
+        for part in (ids, hashes, file.read()):
+            checksum = zlib.crc32(part, checksum)
+        return (ids, hashes) if checksum == said else None
     return None
 
 
@@ -227,13 +245,14 @@ class Leaves:
 
     def reference(self, tombstones: tuple[Digest, ...] = ()) -> ModuleRef:
         """Root, composition digest and count, computed."""
-        hashes = self._hashes
-        levels = merkle.levels([hashes[i : i + _SIZE] for i in range(0, len(hashes), _SIZE)])
-        self._upper = b"".join([b"".join(level) for level in levels[_LOWEST:]])
+        levels = [self._hashes] if self._hashes else []
+        while levels and len(levels[-1]) > _SIZE:
+            levels.append(_parents(levels[-1]))
+        self._upper = b"".join(levels[_LOWEST:])
         return ModuleRef(
             memory_type=self.memory_type,
-            root=Digest(levels[-1][0]) if levels else merkle.EMPTY_ROOT,
-            composition=sha256(self._document()),
+            root=Digest(levels[-1]) if levels else merkle.EMPTY_ROOT,
+            composition=self._composition(),
             block_count=len(self),
             tombstones=tombstones,
         )
@@ -243,13 +262,15 @@ class Leaves:
         assert self._upper is not None
         return Tree(len(self), self._ids + self._upper, 0, len(self._ids))
 
-    def _document(self) -> bytes:
-        """The composition document (WIRE 5), written out at once instead of id by id."""
+    def _composition(self) -> Digest:
+        """The digest of the composition document (WIRE 5), which is written out many ids at a time and never held."""
         empty = composition_document(self.memory_type, ())
-        if not self._ids:
-            return empty
-        listed = '"sha256:' + self._ids.hex("_", _SIZE).replace("_", '","sha256:') + '"'
-        return empty[:_OPEN] + listed.encode("ascii") + empty[_OPEN:]
+        hashed = hashlib.sha256(empty[:_OPEN])
+        for at in range(0, len(self._ids), _CHUNK * _SIZE):
+            listed = self._ids[at : at + _CHUNK * _SIZE].hex("_", _SIZE).replace("_", '","sha256:')
+            hashed.update(f'{"," if at else ""}"sha256:{listed}"'.encode("ascii"))
+        hashed.update(empty[_OPEN:])
+        return Digest(hashed.digest())
 
     def changed(self, joined: Iterable[bytes], left: Iterable[bytes]) -> Leaves | None:
         """With some ids more and some fewer; None where one to join is here or one to leave is not."""
@@ -257,22 +278,23 @@ class Leaves:
         if (len(new) + len(gone)) * _MANY > len(self):
             return self._changed_much(new, gone)
         edits = sorted([(raw, True) for raw in new] + [(raw, False) for raw in gone])
-        ids: list[bytes] = []
-        hashes: list[bytes] = []
+        held, known = memoryview(self._ids), memoryview(self._hashes)
+        ids: list[bytes | memoryview] = []
+        hashes: list[bytes | memoryview] = []
         done = 0
         for raw, joins in edits:
             at = bisect_left(self, raw, lo=done)
             present = at < len(self) and self[at] == raw
             if present is joins:
                 return None
-            ids.append(self._ids[done * _SIZE : at * _SIZE])
-            hashes.append(self._hashes[done * _SIZE : at * _SIZE])
+            ids.append(held[done * _SIZE : at * _SIZE])
+            hashes.append(known[done * _SIZE : at * _SIZE])
             if joins:
                 ids.append(raw)
                 hashes.extend(merkle.leaf_hashes([raw]))
             done = at + (not joins)
-        ids.append(self._ids[done * _SIZE :])
-        hashes.append(self._hashes[done * _SIZE :])
+        ids.append(held[done * _SIZE :])
+        hashes.append(known[done * _SIZE :])
         return Leaves(self.memory_type, b"".join(ids), b"".join(hashes))
 
     def _changed_much(self, joined: set[bytes], left: set[bytes]) -> Leaves | None:
@@ -290,13 +312,11 @@ class Leaves:
         found = _read(tree_file(folder, expected.memory_type, expected.root), expected)
         if found is None:
             return None
-        body, flags = found
-        size = expected.block_count * _SIZE
-        ids = bytes(body[:size])
-        if flags & 1:
-            return cls(expected.memory_type, ids, bytes(body[size : 2 * size]))
-        hashes = merkle.leaf_hashes([ids[i : i + _SIZE] for i in range(0, len(ids), _SIZE)])
-        return cls(expected.memory_type, ids, b"".join(hashes))
+        ids, hashes = found
+        if not hashes:
+            split = [ids[i : i + _SIZE] for i in range(0, len(ids), _SIZE)]
+            hashes = b"".join(merkle.leaf_hashes(split))
+        return cls(expected.memory_type, ids, hashes)
 
     def save(self, folder: Path, root: Digest) -> None:
         """Keep the tree for proofs and for the next commit, or fail silently: they are then computed.
@@ -305,9 +325,10 @@ class Leaves:
         """
         assert self._upper is not None
         hashes = self._hashes if len(self) >= WORTH_KEEPING else b""
-        body = self._ids + hashes + self._upper
         flags = 1 if hashes else 0
-        checksum = zlib.crc32(body, zlib.crc32(_HEADER.pack(_MAGIC, root, len(self), flags, 0)))
+        checksum = zlib.crc32(_HEADER.pack(_MAGIC, root, len(self), flags, 0))
+        for part in (self._ids, hashes, self._upper):
+            checksum = zlib.crc32(part, checksum)
         header = _HEADER.pack(_MAGIC, root, len(self), flags, checksum)
         target = tree_file(folder, self.memory_type, root)
         temporary = target.with_suffix(f".{os.getpid()}.tmp")
@@ -316,7 +337,7 @@ class Leaves:
             folder.mkdir(exist_ok=True)
             with temporary.open("wb") as file:
                 file.write(header)
-                file.write(body)
+                file.writelines((self._ids, hashes, self._upper))
             temporary.replace(target)
         except OSError:
             with contextlib.suppress(OSError):

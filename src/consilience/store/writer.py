@@ -89,6 +89,7 @@ class Writer(RedactionReads):
         self._refilled: dict[MemoryType, set[bytes]] = {m: set() for m in MODULES}
         self._refs: dict[MemoryType, ModuleRef] = {}
         self._leaves: dict[MemoryType, Leaves] = {}
+        self._sealed: list[MemoryType] = []
         self._packer = Packer(connection)
         self._failed: ConsilienceError | None = None
 
@@ -348,11 +349,13 @@ class Writer(RedactionReads):
         """The modules as a commit now would name them; computes the roots of those that changed."""
         return module_states(self._next_snapshot())
 
-    def _next_snapshot(self) -> Snapshot:
+    def _next_snapshot(self, *, sealing: bool = False) -> Snapshot:
         before = {ref.memory_type: ref for ref in self._parsed.modules} if self._parsed else {}
         for m in MODULES:
             if m not in self._refs and any(self._changes(m)):
                 self._refs[m] = self._module_ref(m, before.get(m))
+            if sealing and m in self._leaves:
+                self._keep_tree(m)
         refs = {**before, **self._refs}
         return Snapshot(
             created_at=self.at,
@@ -384,7 +387,7 @@ class Writer(RedactionReads):
     def _commit(self) -> SnapshotInfo | None:
         made = None
         if self.changed:
-            document = snapshots.document(self._next_snapshot())
+            document = snapshots.document(self._next_snapshot(sealing=True))
             actor = canonical.encode_struct(self.actor)
             made = SnapshotInfo(
                 digest=sha256(document),
@@ -399,7 +402,6 @@ class Writer(RedactionReads):
                 "INSERT INTO snapshots (seq, digest, document, max_n, actor, seal) VALUES (?, ?, ?, ?, ?, ?)",
                 (made.seq, made.digest, document, made.max_n, actor, seal_of(made.digest, actor)),
             )
-            self._keep_trees()
         self._db.run("COMMIT")
         if inode_of(self._db.path) != self._db.inode:
             raise StorageError(
@@ -409,16 +411,18 @@ class Writer(RedactionReads):
         self._discard_trees()
         return made
 
-    def _keep_trees(self) -> None:
-        """Write the trees of the modules that changed, before the commit: whoever reads the new head finds them."""
-        for memory_type, leaves in self._leaves.items():
-            if memory_type is not MemoryType.PROVENANCE or len(leaves) >= WORTH_KEEPING:
-                leaves.save(self._leaves_folder, self._refs[memory_type].root)
+    def _keep_tree(self, memory_type: MemoryType) -> None:
+        """Write the tree of a module that changed, before the commit: whoever reads the new head finds it. It is held
+        no longer: those of a million blocks take 70 MB each."""
+        leaves = self._leaves.pop(memory_type)
+        self._sealed.append(memory_type)
+        if memory_type is not MemoryType.PROVENANCE or len(leaves) >= WORTH_KEEPING:
+            leaves.save(self._leaves_folder, self._refs[memory_type].root)
 
     def _discard_trees(self) -> None:
         """Remove what no view of this head or of the one before it needs."""
         before = {ref.memory_type: ref.root for ref in self._parsed.modules} if self._parsed else {}
-        for memory_type in self._leaves:
+        for memory_type in self._sealed:
             keep = {self._refs[memory_type].root, before.get(memory_type, b"")}
             discard_trees(self._leaves_folder, memory_type, keep)
 
