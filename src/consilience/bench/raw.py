@@ -1,4 +1,4 @@
-"""The engines by themselves, doing what a brain has them do: rows in SQLite, words in tantivy."""
+"""The engines by themselves, doing what a brain has them do: rows in SQLite, words in tantivy, vectors in numpy."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ import hashlib
 import sqlite3
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import tantivy
+
+if TYPE_CHECKING:
+    from consilience.embed import Embedder
 
 HEAP = 50_000_000
 BEST = 60
@@ -72,3 +76,25 @@ class RawWords:
         searcher = self._index.searcher()
         hits = searcher.search(self._index.parse_query(text, ["text"]), BEST).hits
         return sum(searcher.doc(address)["n"][0] for _, address in hits)
+
+
+class RawVectors:
+    """A matrix of float32 in a file, and its product with a question."""
+
+    def __init__(self, path: Path, embedder: Embedder) -> None:
+        self._path = path
+        self._embedder = embedder
+
+    def add(self, texts: Iterable[str]) -> None:
+        import numpy as np
+
+        self._matrix = self._embedder.embed(list(texts), role="passage")
+        np.save(self._path, self._matrix)
+
+    def search(self, text: str) -> list[int]:
+        import numpy as np
+
+        scores = self._matrix @ self._embedder.embed([text], role="query")[0]
+        best = np.argpartition(-scores, BEST)[:BEST] if len(scores) > BEST else np.arange(len(scores))
+        found: list[int] = best[np.argsort(-scores[best])].tolist()
+        return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import importlib.util
 import random
 import shutil
 import statistics
@@ -13,14 +15,17 @@ from datetime import datetime
 from itertools import accumulate
 from pathlib import Path
 
-from consilience.bench.brains import block_of, fill
-from consilience.bench.raw import RawRows, RawWords
+from consilience.bench import cold
+from consilience.bench.brains import ACTOR, block_of, fill
+from consilience.bench.raw import RawRows, RawVectors, RawWords
 from consilience.brain import Brain
 from consilience.compound import Compound
-from consilience.embed import EmbedderSpec
+from consilience.config import Embedding
+from consilience.embed import EmbedderSpec, shared_embedder
 from consilience.errors import UsageError
 from consilience.model import Query, Value
 from consilience.progress import NO_PROGRESS, Progress
+from consilience.project import Project
 from consilience.protocol import Block, format_digest
 
 WORDS = 40
@@ -28,12 +33,16 @@ WORDS = 40
 
 VOCABULARY = 20_000
 SEED = 7
+OPERATIONS = 12
 MOST = 1_000_000
+
+MOST_COLD = 5
+"""Runs of a whole process, of which the least counts."""
 
 
 class SpeedRow(Value, frozen=True, kw_only=True):
     """One operation on a brain of `size` passages, beside the same work done with the engine alone: milliseconds,
-    medians over the repetitions. `raw` says what the engine did."""
+    medians over the repetitions, of cold processes the least, in CPU time. `raw` says what the engine did."""
 
     what: str
     size: int
@@ -52,6 +61,11 @@ class SpeedReport(Value, frozen=True, kw_only=True):
     rows: tuple[SpeedRow, ...]
 
 
+WORDS_ALONE = EmbedderSpec(provider="none")
+HASHED = EmbedderSpec(provider="hashed")
+"""Vectors without a model, whose own time would be all that is measured."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Bench:
     """What the measurements of one size share."""
@@ -65,8 +79,8 @@ class _Bench:
     rows: RawRows
     words: RawWords
 
-    def open(self, name: str = "a") -> Brain:
-        return Brain.open(self.folder / name, name=name, embedder=EmbedderSpec(provider="none"))
+    def open(self, name: str = "a", embedder: EmbedderSpec = WORDS_ALONE) -> Brain:
+        return Brain.open(self.folder / name, name=name, embedder=embedder)
 
     def row(self, what: str, ms: float, raw: str, raw_ms: float) -> SpeedRow:
         return SpeedRow(what=what, size=self.size, ms=round(ms, 3), raw=raw, raw_ms=round(raw_ms, 3))
@@ -80,7 +94,8 @@ def speed(
     repeat: int = 7,
     progress: Progress = NO_PROGRESS,
 ) -> SpeedReport:
-    """Make a brain of each size in `folder`, which has to be empty, and time it. Brains search by words alone.
+    """Make brains of each size in `folder`, which has to be empty, and time them: by words alone, and with vectors of
+    hashed words where numpy is installed.
 
     Raises UsageError for sizes that cannot be made, StorageError.
     """
@@ -92,7 +107,7 @@ def speed(
     rows: list[SpeedRow] = []
     text, held = [], []
     for size in wanted:
-        progress.start(f"{size:,} passages", 8, "operations")
+        progress.start(f"{size:,} passages", OPERATIONS, "operations")
         texts = _texts(size)
         here = folder / str(size)
         here.mkdir(parents=True)
@@ -115,10 +130,15 @@ def speed(
 
 def _measure(bench: _Bench) -> Iterator[SpeedRow]:
     yield from _making(bench)
+    yield _ingesting(bench)
     yield from _adding(bench)
     yield _opening(bench)
     yield _reading(bench)
     yield from _asking(bench)
+    if importlib.util.find_spec("numpy") is not None:
+        yield from _with_vectors(bench)
+    if cold.measurable():
+        yield _cold(bench)
     with bench.open() as brain:
         verified = _ms(brain.verify)
     yield bench.row("verify", verified, "hash every row", _ms(bench.rows.hash_all))
@@ -133,6 +153,52 @@ def _making(bench: _Bench) -> Iterator[SpeedRow]:
         yield bench.row("commit all", taken, "SQLite, one commit", _ms(lambda: bench.rows.add(pairs)))
         taken = _ms(brain.index)
     yield bench.row("index all", taken, "tantivy", _ms(lambda: bench.words.add(bench.texts.values())))
+
+
+def _ingesting(bench: _Bench) -> SpeedRow:
+    """One file of all the texts, a paragraph each."""
+    file = bench.folder / "texts.md"
+    file.write_text("\n\n".join(bench.texts.values()), encoding="utf-8")
+    with Brain.create(bench.folder / "c", name="c", embedder=WORDS_ALONE) as brain:
+        taken = _ms(lambda: brain.ingest([file], actor=ACTOR, clock=bench.clock, root=bench.folder))
+
+    def raw() -> None:
+        texts = file.read_text(encoding="utf-8").split("\n\n")
+        with closing(RawRows(bench.folder / "file.db")) as rows:
+            rows.add([(hashlib.sha256(t.encode()).digest(), t.encode()) for t in texts])
+        RawWords(bench.folder / "file").add(texts)
+
+    return bench.row("ingest one file", taken, "SQLite and tantivy", _ms(raw))
+
+
+def _with_vectors(bench: _Bench) -> Iterator[SpeedRow]:
+    embedder = shared_embedder(HASHED, cache_dir=bench.folder, warn=lambda _: None)
+    raw_vectors = RawVectors(bench.folder / "raw.npy", embedder)
+    shutil.copytree(bench.folder / "a", bench.folder / "v")
+    with bench.open("v", HASHED) as brain:
+        taken = _ms(brain.index)
+        yield bench.row(
+            "embed all", taken, "hash and numpy", _ms(lambda: raw_vectors.add(bench.texts.values()))
+        )
+        brain.search(Query(text=bench.questions[0]))
+        both, raw = [], []
+        for question in bench.questions:
+            query = Query(text=question, floor=False)
+            both.append(_ms(lambda q=query: brain.search(q)))  # type: ignore[misc]
+            raw.append(
+                _ms(lambda q=question: (bench.words.search(q), raw_vectors.search(q)))  # type: ignore[misc]
+            )
+    yield bench.row("search, vectors", statistics.median(both), "tantivy and numpy", statistics.median(raw))
+
+
+def _cold(bench: _Bench) -> SpeedRow:
+    """CPU time of whole processes: a question from the shell."""
+    project = Project.init(bench.folder / "project", "bench", actor=ACTOR.id)
+    project.add("a", path="../a", outside=True, embedding=Embedding(provider="none"))
+    asked = cold.search_command(project.root, "a", bench.questions[0])
+    raw = cold.raw_search_command(bench.folder / "raw", bench.folder / "raw.db", bench.questions[0])
+    repeat = min(bench.repeat, MOST_COLD)
+    return bench.row("cold search", cold.cpu_ms(asked, repeat), "engines, CPU time", cold.cpu_ms(raw, repeat))
 
 
 def _adding(bench: _Bench) -> Iterator[SpeedRow]:

@@ -1515,11 +1515,12 @@ Examples:
     "bench speed": """\
 Usage: csl bench speed [OPTIONS]
 
-  Time what brains do, beside the same work by SQLite or tantivy alone, and
-  how it grows with their size.
+  Time what brains do, beside the same work by SQLite, tantivy or numpy alone,
+  and how it grows with their size.
 
-  Makes brains of generated text in a temporary folder, searched by words
-  alone.
+  Makes brains of generated text in a temporary folder: words alone, and with
+  vectors of hashed words, since a model's own time would be all that is
+  measured. A cold search is a process of its own, in CPU time.
 
 Options:
   --sizes N[,N...]  Passages of each brain.  [default: 1000,10000]
