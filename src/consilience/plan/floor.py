@@ -1,4 +1,4 @@
-"""Strength and the noise floor: docs/decisions/0101-noise-floor.md. Pure arithmetic over measured noise."""
+"""Strength and the noise floor: docs/decisions/0101-noise-floor.md and 0280. Pure arithmetic over measured noise."""
 
 from __future__ import annotations
 
@@ -15,14 +15,34 @@ SPEAKS = 0.80
 FLOOR = 0.50
 """Least strength of every match of a brain that speaks: nearer than half of what noise finds."""
 
-COVERAGE_WEIGHT = 0.5
-OWN_SHARE = 0.5
-"""How far a brain's own noise is believed over what brains show on the average: everyday questions are not off the
-subject of every brain."""
+COVERAGE_WEIGHT = 0.3
 
-USUAL_COVERAGE = Spread(mean=0.266, deviation=0.116)
-USUAL_SIMILARITY: Mapping[str, Spread] = {"e5-small": Spread(mean=-0.1635, deviation=0.0191)}
-"""What everyday questions reach in brains of eight kinds; for a model that is not listed the brain's own is taken."""
+
+class Usual(Value, frozen=True, kw_only=True):
+    """What everyday questions reach at best in a brain of a thousand passages, on the average over brains of many
+    kinds: `level`, its `growth` with every e-fold more passages (the best of more is better), its `deviation` over
+    questions. A passage in another language than the question is `apart` farther from it."""
+
+    level: float
+    growth: float
+    deviation: float
+    apart: float = 0.0
+
+    def of(self, passages: int, *, foreign: bool = False) -> Spread:
+        grown = self.level + self.growth * math.log(max(passages, 1) / THOUSAND)
+        return Spread(mean=grown - (self.apart if foreign else 0.0), deviation=self.deviation)
+
+
+THOUSAND = 1000
+USUAL_COVERAGE = Usual(level=0.30, growth=0.04, deviation=0.116)
+USUAL_SIMILARITY: Mapping[str, Usual] = {
+    "e5-small": Usual(level=-0.155, growth=0.0035, deviation=0.0205, apart=0.035)
+}
+"""By model. Where it is listed the brain's own similarity to noise is not believed: an encyclopaedia knows a little of
+every question, and would take its answers for noise. For any other model the brain's own is taken."""
+
+OWN_SHARE = 0.5
+"""How far a brain's own coverage by noise is believed over the usual one."""
 
 LEAST_COVERAGE_DEVIATION = 0.05
 LEAST_SIMILARITY_DEVIATION = 0.01
@@ -32,21 +52,23 @@ LEAST_SAMPLES = 20
 class Features(Value, frozen=True, kw_only=True):
     """What strength is made of. `coverage`: share of the question's rarity-weighted words that the block holds, 0..1.
     `similarity`: of question and block in the brain's own model, less what either has with everything; None where the
-    block has no vector."""
+    block has no vector, or vectors tell less than words. `foreign`: it is in another language than the question."""
 
     n: int
     coverage: float
     similarity: float | None
+    foreign: bool = False
 
 
 def joint(features: Features, noise: Noise) -> float:
     """Both measures in deviations above noise, weighted; the one that there is where the other is missing, and
-    similarity alone for a question in a language that the brain does not hold: words do not meet across languages."""
+    similarity alone for a block in another language: words do not meet across languages."""
     lexical = noise.coverage.z(features.coverage)
-    if noise.similarity is None or features.similarity is None:
+    level = noise.foreign if features.foreign else noise.similarity
+    if level is None or features.similarity is None:
         return lexical
-    similar = noise.similarity.z(features.similarity)
-    if not noise.held:
+    similar = level.z(features.similarity)
+    if features.foreign:
         return similar
     return COVERAGE_WEIGHT * lexical + (1.0 - COVERAGE_WEIGHT) * similar
 
@@ -62,38 +84,47 @@ def least_strength(best: float | None) -> float:
 
 
 def measure(
-    samples: Sequence[Sequence[Features]], *, tag: str | None, language: str, held: bool = True
+    samples: Sequence[Sequence[Features]],
+    *,
+    tag: str | None,
+    language: str,
+    held: bool = True,
+    passages: int = THOUSAND,
 ) -> Noise | None:
-    """The noise of a brain from the features of the candidates that each noise question found there.
+    """The noise of a brain of so many passages from the features of what each noise question found there.
 
     `held`: whether the brain holds this language. None with fewer than 20 samples, or where no candidate was found at
     all (an empty brain has no noise).
     """
     if len(samples) < LEAST_SAMPLES or not any(samples):
         return None
-    coverage = spread(
+    covered = spread(
         [max((f.coverage for f in s), default=0.0) for s in samples], least=LEAST_COVERAGE_DEVIATION
     )
+    usual = USUAL_COVERAGE.of(passages)
     best = [b for b in map(_best_similarity, samples) if b is not None]
-    similarity = None
-    if tag is not None and len(best) >= LEAST_SAMPLES:
-        usual = USUAL_SIMILARITY.get(tag.split(":", 1)[0])
-        similarity = _believed(spread(best, least=LEAST_SIMILARITY_DEVIATION), usual)
+    levels = _levels(best, tag, passages) if tag is not None and len(best) >= LEAST_SAMPLES else None
     return Noise(
         language=language,
         held=held,
         questions_version=QUESTIONS_VERSION,
         samples=len(samples),
-        tag=tag if similarity is not None else None,
-        coverage=_believed(coverage, USUAL_COVERAGE),
-        similarity=similarity,
+        tag=tag if levels is not None else None,
+        coverage=Spread(
+            mean=OWN_SHARE * covered.mean + (1.0 - OWN_SHARE) * usual.mean, deviation=usual.deviation
+        ),
+        similarity=levels[0] if levels is not None else None,
+        foreign=levels[1] if levels is not None else None,
     )
 
 
-def _believed(own: Spread, usual: Spread | None) -> Spread:
+def _levels(best: list[float], tag: str, passages: int) -> tuple[Spread, Spread]:
+    """What noise reaches in the language of the question, and in another."""
+    usual = USUAL_SIMILARITY.get(tag.split(":", 1)[0])
     if usual is None:
-        return own
-    return Spread(mean=OWN_SHARE * own.mean + (1.0 - OWN_SHARE) * usual.mean, deviation=usual.deviation)
+        own = spread(best, least=LEAST_SIMILARITY_DEVIATION)
+        return own, own
+    return usual.of(passages), usual.of(passages, foreign=True)
 
 
 def _best_similarity(features: Iterable[Features]) -> float | None:

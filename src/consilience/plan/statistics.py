@@ -35,8 +35,8 @@ class Noise(Value, frozen=True, kw_only=True):
     """How well questions in one language that have nothing to do with the brain match it.
 
     `coverage` and `similarity` are of the best match a question finds (each measure's own best), in part what brains
-    show on the average. `similarity` is None in a brain without vectors. `held`: the brain has passages in this
-    language.
+    show on the average; `foreign` is the similarity of the best match in another language than the question's. Both are
+    None in a brain without vectors. `held`: the brain has passages in this language.
     """
 
     language: str
@@ -46,6 +46,7 @@ class Noise(Value, frozen=True, kw_only=True):
     tag: str | None
     coverage: Spread
     similarity: Spread | None
+    foreign: Spread | None = None
 
 
 class ModuleStatistics(Value, frozen=True, kw_only=True):
