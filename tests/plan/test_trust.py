@@ -16,7 +16,7 @@ from consilience.brain import Brain
 from consilience.embed import EmbedderSpec
 from consilience.model import Query
 from consilience.plan import statistics as measured
-from consilience.plan.rank import fuse_generators
+from consilience.plan.rank import Hearing, fuse_generators
 from consilience.plan.trust import LEAST_ITEMS, LEAST_RATIO, Trust, compared, gain, taken_apart
 from consilience.protocol import Actor, ActorKind
 
@@ -151,7 +151,7 @@ orders = st.lists(st.integers(1, 40), unique=True, max_size=20)
 def test_weak_vectors_stand_after_the_words_and_lose_nothing(vectors: list[int], words: list[int]) -> None:
     lists = [("lexical", words), ("vectors", vectors)]
     covered = dict.fromkeys(words, 0.9)
-    ranked = [r.n for r in fuse_generators(lists, covered, {}, weak_vectors=True)]
+    ranked = [r.n for r in fuse_generators(lists, covered, {}, Hearing(weak=True))]
     assert ranked[: len(words)] == words and {*ranked} == {*words, *vectors}
     little = dict.fromkeys(words, 0.1)
-    assert fuse_generators(lists, little, {}, weak_vectors=True) == fuse_generators(lists, little, {})
+    assert fuse_generators(lists, little, {}, Hearing(weak=True)) == fuse_generators(lists, little, {})

@@ -192,6 +192,18 @@ class VectorIndex:
 
         return centred(self._rows, ns)
 
+    def vectors(self, ns: Sequence[int] | Ints) -> Floats:
+        """The vectors of ordinals that have one, in their order, as far as 8 bits keep them: (ordinals, dims) float32,
+        L2-normalised. Raises ValidationError."""
+        wanted = np.asarray(ns, dtype=np.int64)
+        found, chosen = self._rows.rows_of(wanted)
+        if not found.all():
+            raise ValidationError(f"block {int(wanted[~found][0])} has no vector of the model {self.tag!r}")
+        rows = self._rows.floats(chosen)
+        with np.errstate(over="ignore", invalid="ignore"):  # rows of a damaged file
+            lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+            return np.asarray(rows / np.maximum(lengths, np.finfo(np.float32).tiny), np.float32)
+
     def scan(self, q: Floats) -> tuple[Ints, Floats]:
         """Every ordinal that has a vector, ascending, and its cosine with `q` in float64, rounded as in `search`."""
         rows = self._rows

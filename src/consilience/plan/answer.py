@@ -19,7 +19,7 @@ from consilience.plan.expand_answer import ASSOCIATIVE, Expanded, expand, how_fa
 from consilience.plan.floor import Features, least_strength, strength
 from consilience.plan.intent import Intent, understand
 from consilience.plan.matches import verified
-from consilience.plan.rank import fuse_generators, lexical_weight, words_speak
+from consilience.plan.rank import fuse_generators, weight_of, words_speak
 from consilience.plan.reader import Reader
 from consilience.protocol import MemoryType, format_digest
 from consilience.store import Hidden
@@ -207,10 +207,11 @@ def _measured(work: Working, ran: Sequence[Ran], visible: dict[int, Hidden | Non
     statistics = work.reader.statistics
     noise = statistics.noise_for(work.language) if statistics is not None else None
     out = []
-    for ranked in fuse_generators(lists, coverage, roles, weak_vectors=work.reader.weak_vectors):
-        measured = Features(
-            n=ranked.n, coverage=coverage.get(ranked.n, 0.0), similarity=similarity.get(ranked.n)
-        )
+    hearing = features.hearing(work, ns)
+    for ranked in fuse_generators(lists, coverage, roles, hearing):
+        n, foreign = ranked.n, ranked.n in hearing.foreign
+        near = similarity.get(n) if foreign or not hearing.weak else None
+        measured = Features(n=n, coverage=coverage.get(n, 0.0), similarity=near, foreign=foreign)
         value = strength(measured, noise) if noise is not None else None
         out.append(Candidate(ranked.n, ranked.score, value, ranked.n in exact, measured))
     return out
@@ -344,13 +345,17 @@ def _mean_weights(work: Working, ran: Sequence[Ran], ranked: Sequence[Candidate]
     if len(ran) == 1:
         return [1.0]
     coverage = {c.n: c.features.coverage for c in ranked if c.features is not None}
-    if work.reader.weak_vectors and words_speak(coverage):
+    hearing = features.hearing(work, sorted(coverage))
+    if hearing.weak and words_speak(coverage):
         return [0.0 if each.step.generator == "vectors" else 1.0 for each in ran]
-    weights = []
-    for each in ran:
-        if each.step.generator == "vectors":
-            weights.append(1.0)
-        else:
-            best = max((lexical_weight(coverage.get(h.n, 0.0)) for h in each.hits.hits), default=0.0)
-            weights.append(round(best, 3))
-    return weights
+    best = max(coverage.values(), default=0.0)
+    return [
+        round(
+            max(
+                (weight_of(each.step.generator, h.n, coverage, best, hearing) for h in each.hits.hits),
+                default=0.0,
+            ),
+            3,
+        )
+        for each in ran
+    ]

@@ -118,9 +118,16 @@ def _vectors(reader: Reader, chosen: planner.Chosen) -> str:
     if reader.vectors is None:
         return "not built"
     codes, s, said = reader.vectors.coarse, chosen.situation, reader.vectors.tag
-    trust = reader.statistics.trust if reader.statistics is not None else None
-    if reader.weak_vectors and trust is not None:
-        said += f"; weak, {trust.ratio:.2f} of what the words find: they come after them"
+    trust = reader.trust
+    if trust is not None and trust.told:
+        measured = f"{trust.ratio:.2f} of what the words find (at most {trust.at_most:.2f})"
+        said += (
+            f"; weak, {measured}: they come after them"
+            if trust.weak
+            else f"; {measured}: weight {trust.weight:.2f}"
+        )
+    if trust is not None and not trust.reads_across:
+        said += f"; across languages {trust.across:.2f} of translations"
     if codes is None:
         return said
     if any(step.scan is Scan.TWO_STAGE for step in chosen.plan.steps):

@@ -7,6 +7,8 @@ import re
 from collections.abc import Sequence
 
 from consilience.plan.candidates import Working, entries_for
+from consilience.plan.questions import LEAST_SHARE
+from consilience.plan.rank import Hearing
 
 RARE_SHARE = 0.002
 RARE_COUNT = 5
@@ -70,6 +72,39 @@ def roles(work: Working, ns: Sequence[int]) -> dict[int, str]:
     found = facets.roles(ns) if facets is not None else {}
     found.update((e.n, e.role) for e in entries_for(work, [n for n in ns if n not in found]))
     return found
+
+
+def hearing(work: Working, ns: Sequence[int]) -> Hearing:
+    """How the generators are to be heard on this question: what the brain measured of its vectors, how many words
+    there are, and which candidates are in another language."""
+    trust, asked = work.reader.trust, work.lexical_query
+    words = sum(w.counts for w in asked.words) if asked is not None else 1
+    foreign = _foreign(work, ns)
+    if trust is None:
+        return Hearing(words=words, foreign=foreign)
+    if foreign and not trust.reads_across:  # to such a model what is near is no translation
+        return Hearing(trust=trust.weight, weak=trust.weak or len(foreign) == len(ns), words=words)
+    return Hearing(trust=trust.weight, weak=trust.weak, words=words, foreign=foreign)
+
+
+def _foreign(work: Working, ns: Sequence[int]) -> frozenset[int]:
+    """Candidates in another of the brain's languages than the question's; all of them where it is none of the brain's.
+
+    Languages with a fair share of the passages count, and none where the question's is not known.
+    """
+    index = work.reader.lexical
+    counts = index.statistics.languages if index is not None else work.memory.languages if work.memory else {}
+    total = sum(counts.values())
+    held = {code for code, count in counts.items() if code and count >= LEAST_SHARE * total}
+    others = held - {work.language}
+    if not work.language or not others:
+        return frozenset()
+    if others == held:
+        return frozenset(ns)
+    facets = work.reader.facets
+    found = {n: code for n, (_, code) in facets.traits(ns).items()} if facets is not None else {}
+    found.update((e.n, e.language) for e in entries_for(work, [n for n in ns if n not in found]))
+    return frozenset(n for n in ns if found.get(n) in others)
 
 
 def exact(work: Working, ns: Sequence[int]) -> set[int]:

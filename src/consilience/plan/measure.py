@@ -68,7 +68,7 @@ def measure_brain(reader: Reader, progress: Progress = NO_PROGRESS) -> Statistic
     return Statistics(
         modules=module_statistics(reader),
         two_stage=_two_stage(reader, [v for each in vectors.values() for v in each if v is not None]),
-        trust=measure_trust(reader),
+        trust=measure_trust(reader, list(vectors.values())),
         max_n=reader.view.max_n,
         blocks=blocks,
         vectors=reader.vectors.count if reader.vectors is not None else 0,

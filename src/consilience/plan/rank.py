@@ -1,4 +1,4 @@
-"""Fusing the generators of one brain: weighted reciprocal ranks (docs/decisions/0102). Pure."""
+"""Fusing the generators of one brain: weighted reciprocal ranks (docs/decisions/0102, 0270). Pure."""
 
 from __future__ import annotations
 
@@ -18,13 +18,50 @@ class Ranked(Value, frozen=True, kw_only=True):
     score: float
 
 
-def lexical_weight(coverage: float) -> float:
-    """How loudly the lexical list speaks for one block: the square of the share of the question's words it holds.
+class Hearing(Value, frozen=True, kw_only=True):
+    """How the generators of a brain are to be heard on one question (decisions 0270 to 0272).
+
+    `trust`: what the brain measured its vectors to be worth beside its words, 0..1; `weak`: surely less than its words.
+    `words`: how many words of the question coverage counts. `foreign`: candidates in another language than the
+    question's, in a model that reads across languages.
+    """
+
+    trust: float = 1.0
+    weak: bool = False
+    words: int = 1
+    foreign: frozenset[int] = frozenset()
+
+
+EVEN = Hearing()
+
+FOREIGN_EXPONENT = 4
+"""Of the coverage of a block in another language: names and numbers are all that words have in common there."""
+
+WITHOUT_WORDS = 0.5
+"""What a near block without any of many words that another holds all of loses of its weight."""
+
+
+def lexical_weight(coverage: float, *, foreign: bool = False) -> float:
+    """How loudly the lexical list speaks for one block: the share of the question's words, weighted by rarity, that it
+    holds.
 
     Where the question's words are not in the brain (another language, another subject) the lexical ranking is noise
-    and weighs next to nothing; where a block holds every rare word of the question it weighs as much as a vector.
+    and weighs next to nothing; where a block holds every rare word of the question it weighs fully.
     """
-    return min(1.0, max(0.0, coverage)) ** 2
+    covered = min(1.0, max(0.0, coverage))
+    return covered**FOREIGN_EXPONENT if foreign else covered
+
+
+def vector_weight(coverage: float, best: float, hearing: Hearing = EVEN, *, foreign: bool = False) -> float:
+    """How loudly the vector list speaks for one block of this coverage where the best candidate has `best`.
+
+    A near block without the words that others hold is less likely what was asked for: the less so, the more words the
+    question has and the best block holds. Of one word nothing can be held in part, and across languages nothing is.
+    """
+    if foreign:
+        return hearing.trust
+    told = min(1.0, max(0.0, best)) * (1.0 - 1.0 / max(1, hearing.words))
+    return hearing.trust * (1.0 - WITHOUT_WORDS * told * (1.0 - min(1.0, max(0.0, coverage))))
 
 
 WORDS_SPEAK = 0.25
@@ -47,25 +84,31 @@ def fuse_generators(
     lists: Sequence[tuple[str, Sequence[int]]],
     coverage: Mapping[int, float],
     roles: Mapping[int, str],
-    *,
-    weak_vectors: bool = False,
+    hearing: Hearing = EVEN,
 ) -> tuple[Ranked, ...]:
     """Fuse (generator, ordinals best first) lists of one brain; ties by ordinal, so the order is total.
 
     A list that stands alone keeps its own order apart from roles: weights only compare generators. Vectors that were
     measured to be weak follow what the words found, in its own order, unless the words cover little of the question.
     """
-    if weak_vectors and words_speak(coverage):
+    if hearing.weak and words_speak(coverage):
         lists = _words_first(lists)
     alone = sum(1 for _, ns in lists if ns) <= 1
+    best = max(coverage.values(), default=0.0)
     values: dict[int, float] = {}
     for generator, ns in lists:
         for rank, n in enumerate(ns, 1):
-            weight = 1.0
-            if not alone and generator in ("lexical", "scan"):
-                weight = lexical_weight(coverage.get(n, 0.0))
+            weight = 1.0 if alone else weight_of(generator, n, coverage, best, hearing)
             place = rank + QUIET_PLACES * (roles.get(n, "prose") in QUIET_ROLES)
             values[n] = values.get(n, 0.0) + weight / (RRF_K + place)
     order = sorted(values, key=lambda n: (-values[n], n))
     top = values[order[0]] if order else 1.0
     return tuple(Ranked(n=n, score=values[n] / top if top else 0.0) for n in order)
+
+
+def weight_of(generator: str, n: int, coverage: Mapping[int, float], best: float, hearing: Hearing) -> float:
+    """What a generator's rank of this candidate counts; `best` is the largest coverage of any."""
+    covered, foreign = coverage.get(n, 0.0), n in hearing.foreign
+    if generator in ("lexical", "scan"):
+        return lexical_weight(covered, foreign=foreign)
+    return vector_weight(covered, best, hearing, foreign=foreign) if generator == "vectors" else 1.0

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from consilience.index.facets import FacetIndex
     from consilience.index.lexical import LexicalIndex
     from consilience.index.vectors import VectorIndex
+    from consilience.plan.trust import Trust
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,16 @@ class Reader:
     notes: tuple[str, ...] = field(default=())
 
     @property
+    def trust(self) -> Trust | None:
+        """What the brain measured of the vectors that it has."""
+        trust = self.statistics.trust if self.statistics is not None else None
+        return (
+            trust
+            if trust is not None and self.vectors is not None and trust.tag == self.vectors.tag
+            else None
+        )
+
+    @property
     def weak_vectors(self) -> bool:
         """Whether the vectors were measured to find surely less than the words do."""
-        trust = self.statistics.trust if self.statistics is not None else None
-        return trust is not None and self.vectors is not None and trust.tag == self.vectors.tag and trust.weak
+        return self.trust is not None and self.trust.weak

@@ -1,10 +1,11 @@
-"""Whether a brain's vectors can be trusted as far as its words: known items, hidden and asked for (decision 0233)."""
+"""How far a brain's vectors can be trusted beside its words: parts of passages and passages that stand side by side,
+asked for (decisions 0233 and 0271)."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -13,7 +14,12 @@ from consilience.model import SEARCHED_BY_DEFAULT, Entry, Value
 from consilience.plan.entries import embedded_text, entries_of
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from consilience.plan.reader import Reader
+
+    Vector = NDArray[np.float32]
 
 ITEMS = 96
 LEAST_ITEMS = 32
@@ -34,12 +40,22 @@ LEAST_RATIO = 0.8
 CONFIDENCE = 1.645
 """Deviations of a one-sided bound that holds 19 times of 20."""
 
+LEAST_ACROSS = 0.8
+"""Translations found first from which on a model is taken to read across languages."""
+
+USUAL_DEVIATION = 0.25
+"""How far from 1 the ratio is taken to lie before anything was measured: what an uncertain one is drawn back by."""
+
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
 
 class Trust(Value, frozen=True, kw_only=True):
-    """What words and vectors of the model `tag` found of hidden passages: mean gains, 0..1, their ratio and how large
-    it may be."""
+    """What words and vectors of the model `tag` found of passages that they were asked for: mean gains, 0..1, their
+    ratio and how large it may be.
+
+    `across`: the share of everyday questions whose translation the model finds first among all that are in another
+    language; None where they were asked in one.
+    """
 
     tag: str
     items: int
@@ -47,10 +63,32 @@ class Trust(Value, frozen=True, kw_only=True):
     vectors: float
     ratio: float
     at_most: float
+    across: float | None = None
 
     @property
     def weak(self) -> bool:
-        return self.items >= LEAST_ITEMS and self.lexical >= LEAST_FOUND and self.at_most < LEAST_RATIO
+        return self.told and self.at_most < LEAST_RATIO
+
+    @property
+    def told(self) -> bool:
+        """Whether enough was found for the ratio to say anything."""
+        return self.items >= LEAST_ITEMS and self.lexical >= LEAST_FOUND
+
+    @property
+    def weight(self) -> float:
+        """What vectors count beside words, 0..1: the square of the ratio, which is first drawn to 1 as far as it is
+        uncertain (the mean of a normal prior about 1 and of what was measured)."""
+        if not self.told:
+            return 1.0
+        error = max((self.at_most - self.ratio) / CONFIDENCE, 1e-6)
+        measured, usual = error**-2, USUAL_DEVIATION**-2
+        believed = (self.ratio * measured + usual) / (measured + usual)
+        return round(min(1.0, max(0.0, believed)) ** 2, 3)
+
+    @property
+    def reads_across(self) -> bool:
+        """Whether the model finds the same in another language, as far as it was asked."""
+        return self.across is None or self.across >= LEAST_ACROSS
 
 
 def taken_apart(text: str) -> tuple[str, str] | None:
@@ -88,28 +126,109 @@ def compared(tag: str, lexical: Sequence[float], vectors: Sequence[float]) -> Tr
     )
 
 
-def measure_trust(reader: Reader) -> Trust | None:
-    """Ask for passages by a sentence that they are then scored without. None where there is nothing to compare."""
+def measure_trust(reader: Reader, parallel: Sequence[Sequence[Vector | None]] = ()) -> Trust | None:
+    """Ask for passages by a sentence that they are then scored without, and for those next to a passage by its words.
+
+    `parallel`: vectors of the same questions, in the same order, in several languages. None where there are no vectors
+    to be trusted.
+    """
     if reader.lexical is None or reader.vectors is None or reader.embedder is None or reader.facets is None:
         return None
+    sampled = _sample(reader)
+    pairs = [*_hidden(reader, sampled), *_beside(reader, sampled[:: max(1, len(sampled) // ITEMS)][:ITEMS])]
+    found = compared(reader.vectors.tag, [w for w, _ in pairs], [v for _, v in pairs])
+    if found is None:
+        found = Trust(tag=reader.vectors.tag, items=0, lexical=0.0, vectors=0.0, ratio=1.0, at_most=1.0)
+    return msgspec.structs.replace(found, across=translations_found(parallel))
+
+
+def translations_found(parallel: Sequence[Sequence[Vector | None]]) -> float | None:
+    """The share of questions, of either language, whose translation is nearest of all in the other; None for one
+    language."""
+    import numpy as np
+
+    if len(parallel) < 2 or any(v is None for vectors in parallel for v in vectors):
+        return None
+    first, *others = (np.stack([v for v in vectors if v is not None]) for vectors in parallel)
+    right: list[bool] = []
+    for other in others:
+        near = first @ other.T
+        same = np.arange(len(first))
+        right += [*(near.argmax(axis=1) == same).tolist(), *(near.argmax(axis=0) == same).tolist()]
+    return round(sum(right) / len(right), 4)
+
+
+def _hidden(reader: Reader, sampled: Sequence[Entry]) -> list[tuple[float, float]]:
+    """Gains of words and vectors for passages that are asked for by a part, and scored by the rest."""
+    assert reader.vectors is not None and reader.embedder is not None
     items: list[tuple[Entry, str, str]] = []
-    for entry in _sample(reader):
+    for entry in sampled:
         parts = taken_apart(entry.text)
         if parts is not None and len(items) < ITEMS:
             items.append((entry, *parts))
-    if len(items) < LEAST_ITEMS:
-        return None
+    if not items:
+        return []
     embedder = reader.embedder()
     asked = embedder.embed([question for _, question, _ in items], role="query")
     hidden = embedder.embed(
         [embedded_text(msgspec.structs.replace(entry, text=rest)) for entry, _, rest in items], role="passage"
     )
-    lexical, vectors = [], []
+    found = []
     for (entry, question, rest), q, p in zip(items, asked, hidden, strict=True):
-        lexical.append(_by_words(reader, entry, question, rest))
         hits = reader.vectors.search(q, DEPTH + 1).hits
-        vectors.append(_gain_of(float(q @ p), [h.score for h in hits if h.n != entry.n]))
-    return compared(reader.vectors.tag, lexical, vectors)
+        by_vectors = _gain_of(float(q @ p), [h.score for h in hits if h.n != entry.n])
+        found.append((_by_words(reader, entry, question, rest), by_vectors))
+    return found
+
+
+def _beside(reader: Reader, sampled: Sequence[Entry]) -> list[tuple[float, float]]:
+    """Gains of words and vectors for the better found of the passages that stand beside one, asked for by all of it.
+
+    What stands side by side in a text is about the same, also where it repeats nothing (a conversation).
+    """
+    index, words = reader.vectors, reader.lexical
+    assert index is not None and words is not None
+    near = _next_to(reader, sampled)
+    asked = [entry for entry in sampled if near.get(entry.n)]
+    if not asked:
+        return []
+    found = []
+    for entry, vector in zip(asked, index.vectors([e.n for e in asked]), strict=True):
+        hints = (entry.language,) if entry.language else ()
+        question = words.analyze(embedded_text(entry), languages=hints)
+        lists = [words.search(question, DEPTH + 1).hits, index.search(vector, DEPTH + 1).hits]
+        by_words, by_vectors = (
+            _best_gain([h.n for h in hits if h.n != entry.n], near[entry.n]) for hits in lists
+        )
+        found.append((by_words, by_vectors))
+    return found
+
+
+def _next_to(reader: Reader, sampled: Sequence[Entry]) -> dict[int, set[int]]:
+    """For each passage that has a vector, the ordinals of those just before and after it in its module that are of the
+    same file and have one."""
+    import numpy as np
+
+    assert reader.vectors is not None and reader.facets is not None
+    beside: dict[int, list[int]] = {}
+    for module in {e.module for e in sampled}:
+        every = np.asarray(reader.facets.ordinals(module), np.int64)
+        every = every[np.isin(every, reader.vectors.ordinals)]
+        for n in [e.n for e in sampled if e.module is module]:
+            at = int(np.searchsorted(every, n))
+            if at < len(every) and every[at] == n:
+                beside[n] = [int(every[i]) for i in (at - 1, at + 1) if 0 <= i < len(every)]
+    members = reader.view.members(sorted({n for ns in beside.values() for n in ns}))
+    origins = {e.n: {*e.origins} for e in entries_of(reader.view, sorted(members), reader.facets)}
+    return {
+        e.n: {n for n in beside[e.n] if not origins.get(n, set()).isdisjoint(e.origins)}
+        for e in sampled
+        if e.n in beside
+    }
+
+
+def _best_gain(ranked: Sequence[int], wanted: Set[int]) -> float:
+    return max((gain(rank) for rank, n in enumerate(ranked, 1) if n in wanted), default=0.0)
 
 
 def _sample(reader: Reader) -> list[Entry]:
