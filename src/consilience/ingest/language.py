@@ -16,6 +16,8 @@ _SINGLE = 0.2
 _LETTER_WEIGHT = 0.8
 _LEAST = 1.0
 _MARGIN = 1.25
+_MARGIN_APART = 2.0
+"""Lead that is asked where only what two close languages do not share is counted."""
 
 
 def detect(text: str) -> str:
@@ -29,19 +31,26 @@ def detect(text: str) -> str:
     words = _WORD.findall(sample.lower())
     if sum(map(len, words)) < MIN_LETTERS:
         return ""
-    scores = _scores(words, sample)
+    evidence = _evidence(words, sample)
+    scores: dict[str, float] = {}
+    for hits in evidence:
+        for language, weight in hits:
+            scores[language] = scores.get(language, 0.0) + weight
     if not scores:
         return ""
     (first, best), *others = sorted(((score, language) for language, score in scores.items()), reverse=True)
-    second = others[0][0] if others else 0.0
-    if first < max(_LEAST, 0.06 * len(words)) or first < second * _MARGIN:
+    if first < max(_LEAST, 0.06 * len(words)):
         return ""
-    return best
+    second, other = others[0] if others else (0.0, "")
+    if first >= second * _MARGIN:
+        return best
+    return _apart(evidence, best, other)
 
 
-def _scores(words: list[str], sample: str) -> dict[str, float]:
+def _evidence(words: list[str], sample: str) -> list[_Hits]:
+    """Of each word, ending and letter that tells something: what it tells."""
     known, endings, letters = _tables()
-    scores: dict[str, float] = {}
+    found = []
     for word in words:
         hits = known.get(word)
         if hits is None and len(word) > 5:
@@ -49,13 +58,24 @@ def _scores(words: list[str], sample: str) -> dict[str, float]:
                 hits = known.get(re.split("['’]", word)[0] + "'")
             else:
                 hits = endings.get(word[-4:]) or endings.get(word[-3:]) or endings.get(word[-5:])
-        for language, weight in hits or ():
-            scores[language] = scores.get(language, 0.0) + weight
+        if hits:
+            found.append(hits)
     if not sample.isascii():
-        for letter in {c for c in sample.lower() if c > "\x7f"}:
-            for language, weight in letters.get(letter, ()):
-                scores[language] = scores.get(language, 0.0) + weight
-    return scores
+        found += [letters[c] for c in {c for c in sample.lower() if c > "\x7f"} if c in letters]
+    return found
+
+
+def _apart(evidence: list[_Hits], one: str, other: str) -> str:
+    """Which of two languages with many words in common (Danish and Norwegian) it is, by the rest; "" for neither."""
+    ones = others = 0.0
+    for hits in evidence:
+        told = dict(hits)
+        if (one in told) != (other in told):
+            ones += told.get(one, 0.0)
+            others += told.get(other, 0.0)
+    if ones < others:
+        one, ones, others = other, others, ones
+    return one if ones >= max(_LEAST, others * _MARGIN_APART) else ""
 
 
 def _by_script(sample: str) -> str:

@@ -93,23 +93,33 @@ WORDS = {
         kan ska skulle så sig han hon vi ni jag du man än när där hur vad vem vilken vilket denna
         detta dessa alla också mycket mer under efter mellan över genom utan mot blir blev blivit
         vara varit sin sitt sina hans hennes deras
+        någon några något göra gör ut in upp tillbaka använda används dig mig din ditt dina bara endast
+        därför sätt flera först både annan annat andra varje samt medan antingen bör kunde finns dock
     """,
     "da": """
         og at det som en et er var af for på med til den de ikke om har havde fra eller men ved kan
         skal skulle så sig han hun vi jeg du man end når hvor hvordan hvad hvem hvilken denne dette
         disse alle også meget mere under efter mellem over gennem uden mod bliver blev blevet være
-        været sin sit sine hans hendes deres
+        været sin sit sine hans hendes deres nogen nogle noget gøre gør ud ind op tilbage bruge bruges
+        dig mig din dit dine hvis selv kun derfor måde måder flere først både andet andre hver hvert
+        samt mens enten således dog bør kunne findes
     """,
     "no": """
         og at det som en et er var av for på med til den de ikke om har hadde fra eller men ved kan
         skal skulle så seg han hun vi jeg du man enn når hvor hvordan hva hvem hvilken denne dette
         disse alle også mye mer under etter mellom over gjennom uten mot blir ble blitt være vært
-        sin sitt sine hans hennes deres
+        sin sitt sine hans hennes deres noen noe gjøre gjør ut inn opp tilbake bruke brukes deg meg din
+        ditt dine hvis dersom selv bare kun derfor måte måter flere først både annet andre hver hvert
+        samt mens enten slik dog bør kunne finnes
     """,
     "fi": """
         ja on ei että se oli ovat olivat mutta tai kun niin kuin joka jotka jossa myös sen hän he
         tämä nämä mitä missä miten miksi kuka ole olla ollut vain mukaan kanssa sekä jos vielä nyt
         sitten ennen jälkeen
+        eivät en emme minä sinä me te sitä siitä siihen sillä niitä niiden näiden tämän tätä tässä tästä
+        jonka jota joita joiden jolla kuten kaikki muu muut muita eikä jotta koska vaikka kunnes ellei
+        ettei voi voidaan voit täytyy pitää saa tulee ilman kautta takia lisäksi paitsi vasta hyvin enää
+        aina jokin jokainen itse toinen toisen
     """,
     "pl": """
         i w na z że się nie do jest to są był była było były jak ale lub albo dla od po przez przy
@@ -128,6 +138,25 @@ WORDS = {
     "hu": """
         és a az egy hogy nem is van volt voltak meg de vagy mint csak már még ki mi hol mikor hogyan
         miért melyik ez azt ezt ami amely akik lehet után előtt között nélkül szerint
+        ha kell lesz legyen ezek azok amelyek amelyet amikor ahol akkor így úgy mert mivel pedig illetve
+        valamint majd most itt ott minden egyik másik több nagyon alatt felett mellett ellen helyett
+        által óta felé ennek annak ebben abban erre arra
+    """,
+    "hr": """
+        i u je na se za da su od s sa koji koja koje što kao iz po ne biti bio bila bilo bili će ako ili
+        ali jer kada gdje kako zašto tko ovaj ova ovo taj ta to nije nisu može mogu mora treba samo već
+        također prije poslije između bez kroz prema njegov njihov sve svi ima imaju
+    """,
+    "id": """
+        yang dan di ke dari untuk dengan pada adalah ini itu tidak dapat akan atau oleh sebagai dalam juga
+        anda kita kami mereka dia saya karena jika bila saat ketika bagaimana apa siapa mana mengapa lebih
+        telah sudah belum bisa harus ada hanya semua setiap lain tetapi namun seperti antara tanpa setelah
+        sebelum tersebut para secara masih lagi maka agar hal
+    """,
+    "vi": """
+        và của là có không được cho các những một trong với để này đó khi nếu thì bạn tôi chúng từ đến
+        trên dưới về như cũng đã sẽ đang bằng theo vào ra nhiều phải cần hay hoặc nhưng vì tại sau trước
+        mọi mỗi nên rất chỉ còn lại người nào đây
     """,
     "cs": """
         a v na se je že s z do to jsou byl byla bylo byli jak ale nebo pro od po při který která
@@ -152,11 +181,13 @@ ENDINGS = {
     "sv": "ningen ning het heten lig liga isk iska",
     "da": "ningen else elsen hed heden lig lige isk iske",
     "no": "ningen else elsen het heten lig lige isk iske",
-    "fi": "ssa ssä lla llä sta stä ista istä inen minen",
+    "fi": "ssa ssä lla llä sta stä ista istä inen minen isen aan iin ksi tta ttä lle lta ltä vat vät taan tään",
     "pl": "ego emu ych ami ość ości anie enie ski ska",
     "ro": "ului ilor ție ții ului are ească",
     "tr": "lar ler ında inde dır dir ları leri",
-    "hu": "ban ben ság ség nak nek ból ből",
+    "hr": "anje enje nost skog skih anja enja",
+    "id": "annya kannya",
+    "hu": "ban ben ság ség nak nek ból ből ása ése hoz hez höz tól től ról ről okat eket ható hető",
     "cs": "ého ému ých ami ost osti ání ení ský ská",
 }
 
@@ -194,7 +225,9 @@ LETTERS = {
     "ro": "ățș",
     "tr": "ğışİ",
     "hu": "őű",
-    "cs": "řěůž",
+    "cs": "řěůžčš",
+    "hr": "đćčšž",
+    "vi": "ơưđăạảấầẩẫậắằẳẵặẹẻẽếềểễệỉịọỏốồổỗộớờởỡợụủứừửữựỳỵỷỹ",
 }
 
 SCRIPTS = (
@@ -218,5 +251,5 @@ SCRIPTS = (
 )
 """First and last character of a script, and the language that is most often written in it."""
 
-WITHIN_SCRIPT = {"ru": (("uk", "іїєґ"), ("sr", "ђћџјљњ")), "ar": (("fa", "پچژگ"),)}
+WITHIN_SCRIPT = {"ru": (("uk", "іїєґ"), ("sr", "ђћџјљњ")), "ar": (("fa", "پچژگیک"),)}
 """Letters that tell another language of the same script."""
