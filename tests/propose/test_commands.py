@@ -206,7 +206,7 @@ def test_what_cannot_be_read(farm: Product, tmp_path: Path) -> None:
     there = ("--brain", "north", "--json")
     assert farm.csl("task", "validate", "nowhere.json", "candidates.json", *there).status == 4
     assert farm.csl("task", "validate", "task.json", "nowhere.json", *there).status == 4
-    assert farm.csl("task", "validate", "task.json", "notes", *there).status == 4
+    assert farm.csl("task", "validate", "task.json", "notes", *there).status == 2
     assert farm.csl("task", "validate", "-", "-", *there).status == 2
     assert farm.csl("task", "validate", "task.json", "a\0b", *there).status == 4
     farm.write("broken.json", '{"candidates": [')

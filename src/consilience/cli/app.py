@@ -31,7 +31,7 @@ def _version_option() -> click.Option:
         if value and not ctx.resilient_parsing:
             from consilience import __version__
 
-            click.echo(f"{PROGRAM} {__version__}")
+            output.echo(f"{PROGRAM} {__version__}")
             ctx.exit()
 
     return click.Option(
@@ -54,13 +54,13 @@ def run(args: list[str], environ: Mapping[str, str] | None = None) -> int:
     _soften_streams()
     try:
         status = _guarded(args, invocation)
-        _flush()
+        output.flush()
     except BrokenPipeError:
         _drop_stdout()
         return PIPE_CLOSED
     except KeyboardInterrupt:
         return INTERRUPTED
-    except OSError as error:
+    except output.UnwritableError as error:
         return _unwritable(invocation, error)
     return status
 
@@ -76,11 +76,9 @@ def _guarded(args: list[str], invocation: Invocation) -> int:
         return _click_error(invocation, error, args)
     except (KeyboardInterrupt, click.Abort):
         return _fail(invocation, invocation.interrupted())
-    except BrokenPipeError:
+    except (BrokenPipeError, output.UnwritableError):
         raise
     except Exception as error:
-        if isinstance(error, OSError) and _is_stdout(error):
-            raise
         return _bug(invocation, error)
 
 
@@ -167,17 +165,6 @@ def _soften_streams() -> None:
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 
 
-def _flush() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        if stream is not None:
-            stream.flush()
-
-
-def _is_stdout(error: OSError) -> bool:
-    """Whether writing the answer failed (a full disk behind `>`): the error carries no file name then."""
-    return error.filename is None and error.errno is not None
-
-
 def _drop_stdout() -> None:
     """Leave the interpreter nothing to flush at exit."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
@@ -186,9 +173,9 @@ def _drop_stdout() -> None:
         os.close(null)
 
 
-def _unwritable(invocation: Invocation, error: OSError) -> int:
+def _unwritable(invocation: Invocation, error: output.UnwritableError) -> int:
     _drop_stdout()
-    wrapped = StorageError(f"the answer could not be written: {error.strerror or error}")
+    wrapped = StorageError(f"the answer could not be written: {error}")
     with contextlib.suppress(OSError):
         output.write_notes(invocation, (), wrapped)
     return wrapped.exit_status

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from consilience.cli import output
 from consilience.cli.invocation import Invocation
 from consilience.cli.tree import PROGRAM, Branch, Leaf
 from consilience.errors import UsageError
@@ -42,6 +43,18 @@ def global_options() -> list[GlobalOption]:
     ]
 
 
+def _show_help(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        output.echo(ctx.get_help())
+        ctx.exit()
+
+
+def _ours(option: click.Option | None) -> click.Option | None:
+    if option is not None:
+        option.callback = _show_help
+    return option
+
+
 class Command(click.Command):
     """A command with the global options, whose callback is called with the Invocation first."""
 
@@ -50,6 +63,9 @@ class Command(click.Command):
         super().__init__(*args, **settings)
         self.examples = tuple(examples)
         self.params = [*self.params, *global_options()]
+
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        return _ours(super().get_help_option(ctx))
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self.format_usage(ctx, formatter)
@@ -85,6 +101,9 @@ class Group(click.Group):
         super().__init__(**settings)
         self.sections = sections
         self.params = [*self.params, *global_options()]
+
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        return _ours(super().get_help_option(ctx))
 
     @property
     def entries(self) -> dict[str, Leaf | Branch]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,6 +18,39 @@ if TYPE_CHECKING:
     from consilience.cli.invocation import Invocation
 
 
+class UnwritableError(Exception):
+    """Standard output takes no more (a full disk behind `>`). Not an OSError, so that no other one is taken for it."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(error.strerror or str(error))
+
+
+@contextlib.contextmanager
+def _answering() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise UnwritableError(error) from error
+
+
+def echo(text: str) -> None:
+    """One text on standard output."""
+    with _answering():
+        click.echo(text)
+
+
+def flush() -> None:
+    """Whatever is still held back on its way out. Standard error that takes no more is nothing to stop for."""
+    with _answering():
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    with contextlib.suppress(OSError):
+        if sys.stderr is not None:
+            sys.stderr.flush()
+
+
 def envelope_bytes(command: str, data: Any, warnings: Sequence[str], error: ConsilienceError | None) -> bytes:
     from consilience.envelope import envelope
 
@@ -24,30 +58,32 @@ def envelope_bytes(command: str, data: Any, warnings: Sequence[str], error: Cons
 
 
 def write_bytes(data: bytes) -> None:
-    """Exactly these bytes on standard output. StorageError if it is closed.
+    """Exactly these bytes on standard output. StorageError if it is closed, UnwritableError if it takes no more.
 
     In a loop: where Python does not buffer, a disk that fills up takes a part of them and raises nothing.
     """
     _check_open()
     binary = getattr(sys.stdout, "buffer", None)
-    if binary is None:
-        click.echo(data, nl=False)
-        return
-    sys.stdout.flush()
-    rest = memoryview(data)
-    while rest:
-        written = binary.write(rest)
-        if written is None:
-            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
-        rest = rest[written:]
-    binary.flush()
+    with _answering():
+        if binary is None:
+            click.echo(data, nl=False)
+            return
+        sys.stdout.flush()
+        rest = memoryview(data)
+        while rest:
+            written = binary.write(rest)
+            if written is None:
+                raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+            rest = rest[written:]
+        binary.flush()
 
 
 def write_lines(lines: Iterable[str], terminal: Terminal) -> None:
-    """Lines for people on standard output, as they come. StorageError if it is closed."""
+    """Lines for people on standard output, as they come. Raises as `write_bytes`."""
     _check_open()
     for line in lines:
-        click.echo(terminal.glyphs(line), color=terminal.colour)
+        with _answering():
+            click.echo(terminal.glyphs(line), color=terminal.colour)
 
 
 def write_notes(invocation: Invocation, warnings: Iterable[str], error: ConsilienceError | None) -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from consilience.cli import given as given_file
 from consilience.cli.framework import argument, command
 from consilience.cli.invocation import Invocation
 from consilience.errors import ConsilienceError, IntegrityError, NotFoundError, UsageError, ValidationError
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     from consilience.cli.render_check import Checked
     from consilience.protocol import Digest
     from consilience.store import View
-
-STANDARD_INPUT = "standard input"
 
 
 @command(
@@ -93,12 +90,12 @@ def _read_one(given: str, trusted: Digest | None) -> Checked:
     from consilience.cli.render_check import Checked
     from consilience.protocol import evidence
 
-    name = STANDARD_INPUT if given == "-" else given
+    name = given_file.name_of(given)
     try:
         if _is_text(given):
             name, text = "", given
         else:
-            data = _read(given)
+            data = given_file.read(given, hint="a citation begins with csl:")
             if evidence.looks_like_one(data):
                 return Checked(name=name, proof=check_proof(name, data, trusted))
             text = _text(name, data)
@@ -131,22 +128,6 @@ def _is_text(given: str) -> bool:
     if lowered.startswith("csl:"):
         return True
     return ("csl:" in lowered or "@sha256:" in lowered) and not os.path.lexists(given)
-
-
-def _read(given: str) -> bytes:
-    try:
-        if given == "-":
-            if sys.stdin is None:
-                raise UsageError("standard input is closed")
-            return sys.stdin.buffer.read()
-        return Path(given).read_bytes()
-    except FileNotFoundError:
-        raise NotFoundError(f"no file {given}", hint="a citation begins with csl:") from None
-    except IsADirectoryError:
-        raise UsageError(f"{given} is a folder", hint="name the files in it") from None
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise NotFoundError(f"{given} cannot be read: {reason}") from None
 
 
 def _text(name: str, data: bytes) -> str:

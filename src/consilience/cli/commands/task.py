@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from consilience.cli import given as given_file
 from consilience.cli import output
 from consilience.cli.framework import argument, command
 from consilience.cli.invocation import Invocation
 from consilience.cli.terminal import clean
-from consilience.errors import ConsilienceError, NotFoundError, UsageError
+from consilience.errors import ConsilienceError, UsageError
 
 if TYPE_CHECKING:
     from consilience.propose.candidates import Candidates
@@ -235,31 +235,17 @@ def _both(task: str, candidates: str) -> tuple[Task, Candidates]:
         )
     read = _task(task)
     name = "the candidates of standard input" if candidates == "-" else candidates
-    return read, read_candidates(_read(candidates), read, name)
+    return read, read_candidates(given_file.read(candidates), read, name)
 
 
 def _task(given: str) -> Task:
     from consilience.propose.task import read_task
 
-    return read_task(_read(given), "standard input" if given == "-" else given)
-
-
-def _read(given: str) -> bytes:
-    try:
-        if given == "-":
-            if sys.stdin is None:
-                raise UsageError("standard input is closed")
-            return sys.stdin.buffer.read()
-        return Path(given).read_bytes()
-    except FileNotFoundError:
-        raise NotFoundError(f"no file {given}") from None
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise NotFoundError(f"{given} cannot be read: {reason}") from None
+    return read_task(given_file.read(given), given_file.name_of(given))
 
 
 def _ids() -> list[str]:
-    return _read("-").decode("utf-8", "replace").replace(",", " ").split()
+    return given_file.read("-").decode("utf-8", "replace").replace(",", " ").split()
 
 
 def _kinds(given: Sequence[str]) -> tuple[Any, ...]:
