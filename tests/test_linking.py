@@ -16,7 +16,8 @@ from consilience import linking
 from consilience.compound import Compound
 from consilience.documents import to_json
 from consilience.index.meaning import LEAST_ALIKE, Meanings
-from consilience.model import Bundle, CompoundResult, Match, Query
+from consilience.model import CompoundResult, Match, Query
+from consilience.plan.local import LocalAnswer
 
 TIDE = (
     "The tide table hangs beside the door, and whoever takes the boat out signs it before leaving the pier."
@@ -159,7 +160,7 @@ class Placing(FakeMember):
         self.at, self.tag = at, tag
         self.asked_for: list[str] = []
 
-    def answer(self, query: Query) -> tuple[Bundle, Meanings | None]:
+    def answer(self, query: Query) -> LocalAnswer:
         bundle = self.search(query)
         angles = {m.block_id: self.at[m.text] for m in bundle.matches if m.text in self.at}
 
@@ -169,7 +170,7 @@ class Placing(FakeMember):
             turned = np.radians([angles[each] for each in known])
             return known, np.stack([np.cos(turned), np.sin(turned)], axis=1).reshape(-1, 2)
 
-        return bundle, Meanings(tag=self.tag, placed=placed)
+        return LocalAnswer(bundle, Meanings(tag=self.tag, placed=placed), lambda block_id: ())
 
 
 NEARLY = {SEA: 0.0, MAR: 25.0, RAIN: 90.0}

@@ -18,8 +18,8 @@ from consilience.store import Store
 
 if TYPE_CHECKING:
     from consilience.history import DiffReport, HistoryReport
-    from consilience.index.meaning import Meanings
     from consilience.inspection import BlockReport, BrainStatus, ProofReport
+    from consilience.plan.local import LocalAnswer
     from consilience.plan.reader import Reader
     from consilience.retain.policy import Policy
     from consilience.sql.engine import Asked, Source
@@ -129,14 +129,12 @@ class Brain(Changes):
         with self.reader(at) as reader:
             return answer(reader, query).bundle
 
-    def answer(self, query: Query, *, at: Digest | None = None) -> tuple[Bundle, Meanings | None]:
-        """As `search`, and where its matches stand among all passages, for a compound in this process."""
-        from consilience.plan.answer import answer
-        from consilience.plan.meanings import meanings
+    def answer(self, query: Query, *, at: Digest | None = None) -> LocalAnswer:
+        """As `search`, for a compound in this process."""
+        from consilience.plan.local import local_answer
 
         with self.reader(at) as reader:
-            outcome = answer(reader, query)
-            return outcome.bundle, meanings(outcome)
+            return local_answer(reader, query)
 
     def explain(self, query: Query, *, analyze: bool = False, at: Digest | None = None) -> Explanation:
         """Why the brain would answer as it does; with `analyze`, what was measured beside what was estimated."""

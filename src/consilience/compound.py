@@ -37,6 +37,7 @@ from consilience.model import (
 from consilience.protocol import MemoryType
 
 if TYPE_CHECKING:
+    from consilience.plan.local import LocalAnswer
     from consilience.sql.engine import Asked, Source
     from consilience.sql.result import SqlExplanation, SqlResult
 
@@ -45,6 +46,8 @@ DEPTH_PER_LIMIT = 5
 MOST_THREADS = 32
 
 Answer = TypeVar("Answer")
+Highlights = Callable[[str], tuple[str, ...]]
+"""The words of a block, by its id, that the question hit."""
 
 
 # --- choosing the brains ------------------------------------------------------------------------------------
@@ -145,7 +148,7 @@ class Compound:
             self.names, _ask_each(self.members, lambda member: _answered(member, deep))
         )
         bundles = tuple(answer.bundle for answer in answers)
-        found = _fused(bundles, asked.limit) if fuse else _grouped(bundles)
+        found = _fused(answers, asked.limit) if fuse else _grouped(answers)
         placed = {answer.bundle.brain: answer.meanings for answer in answers if answer.meanings is not None}
         matches, unlinked = linked(found, fused=fuse, meanings=placed)
         members = _reports(bundles, matches)
@@ -306,16 +309,19 @@ def gravest(failures: Sequence[Failure]) -> Failure:
 
 
 class _Answered(NamedTuple):
-    """A member's bundle and, of one in this process, what its matches can be compared by."""
+    """A member's bundle and, of one in this process, what its matches can be compared by, and their highlights."""
 
     bundle: Bundle
-    meanings: Meanings | None
+    meanings: Meanings | None = None
+    highlights: Highlights | None = None
 
 
 def _answered(member: Member, asked: Query) -> _Answered:
-    here: Callable[[Query], tuple[Bundle, Meanings | None]] | None = getattr(member, "answer", None)
-    bundle, meanings = here(asked) if here is not None else (member.search(asked), None)
-    return _Answered(_checked(member.name, asked, bundle), meanings)
+    here: Callable[[Query], LocalAnswer] | None = getattr(member, "answer", None)
+    if here is None:
+        return _Answered(_checked(member.name, asked, member.search(asked)))
+    found = here(asked)
+    return _Answered(_checked(member.name, asked, found.bundle), found.meanings, found.highlights)
 
 
 def _checked(name: str, asked: Query, bundle: Bundle) -> Bundle:
@@ -350,30 +356,30 @@ def _root(bundle: Bundle, module: MemoryType) -> str | None:
 class _Held(NamedTuple):
     """One match in one brain's answer; `rank` is its place there, from 1."""
 
-    bundle: Bundle
+    answer: _Answered
     rank: int
     match: Match
 
 
-def _grouped(bundles: Sequence[Bundle]) -> tuple[CompoundMatch, ...]:
+def _grouped(answers: Sequence[_Answered]) -> tuple[CompoundMatch, ...]:
     return tuple(
-        _compose((_Held(bundle, rank, match),), match.score)
-        for bundle in bundles
-        for rank, match in enumerate(bundle.matches, 1)
+        _compose((_Held(answer, rank, match),), match.score)
+        for answer in answers
+        for rank, match in enumerate(answer.bundle.matches, 1)
     )
 
 
-def _fused(bundles: Sequence[Bundle], limit: int) -> tuple[CompoundMatch, ...]:
-    answers = _agreeing(bundles)
+def _fused(answers: Sequence[_Answered], limit: int) -> tuple[CompoundMatch, ...]:
+    agreeing = _agreeing([answer.bundle for answer in answers])
     lists = [
         RankedList(
             keys=tuple(match.block_id for match in matches),
             strengths=tuple(match.strength for match in matches),
         )
-        for matches in answers
+        for matches in agreeing
     ]
     return tuple(
-        _compose([_Held(bundles[i], rank, answers[i][rank - 1]) for i, rank in each.places], each.score)
+        _compose([_Held(answers[i], rank, agreeing[i][rank - 1]) for i, rank in each.places], each.score)
         for each in fuse(lists, limit=limit)
     )
 
@@ -409,7 +415,8 @@ def _compose(holders: Sequence[_Held], score: float) -> CompoundMatch:
     What a reader sees (content, text, title, ...) comes from one holder, chosen without regard to the order
     in which brains were named: one that can read the bytes, then best rank, larger strength, name.
     """
-    shown = min(holders, key=_reading_order).match
+    reading = min(holders, key=_reading_order)
+    shown, words = reading.match, reading.answer.highlights
     successors = [held.match.superseded_by for held in holders if held.match.superseded_by is not None]
     return CompoundMatch(
         block_id=shown.block_id,
@@ -421,8 +428,8 @@ def _compose(holders: Sequence[_Held], score: float) -> CompoundMatch:
         resolvable=any(held.match.resolvable for held in holders),
         superseded_by=min(successors, default=None),
         sources=tuple(dict.fromkeys(source for held in holders for source in held.match.sources)),
-        brains=tuple(_contribution(*held) for held in holders),
-        highlights=shown.highlights,
+        brains=tuple(_contribution(held.answer.bundle, held.rank, held.match) for held in holders),
+        highlights=shown.highlights if words is None else words(shown.block_id),
         role=shown.role,
     )
 
@@ -430,7 +437,7 @@ def _compose(holders: Sequence[_Held], score: float) -> CompoundMatch:
 def _reading_order(held: _Held) -> tuple[bool, bool, int, float, str]:
     match = held.match
     strength = -1.0 if match.strength is None else match.strength
-    return (not match.resolvable, match.content is None, held.rank, -strength, held.bundle.brain)
+    return (not match.resolvable, match.content is None, held.rank, -strength, held.answer.bundle.brain)
 
 
 def _contribution(bundle: Bundle, rank: int, match: Match) -> Contribution:

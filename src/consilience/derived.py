@@ -176,7 +176,7 @@ class Derived:
 
     def _wants_vectors(self) -> bool:
         """Whether the brain is meant to have vectors, and its model can be had."""
-        return self.spec.provider != "none" and not self._why_no_model()
+        return self._embedder is not None or (self.spec.provider != "none" and not self._why_no_model())
 
     def _why_no_model(self) -> str:
         """Why the brain's model cannot be had; "" where it can, or where the brain wants none."""
@@ -277,7 +277,9 @@ class Derived:
             shutil.rmtree(self.folder / "lexical", ignore_errors=False) if (
                 self.folder / "lexical"
             ).exists() else None
-            databases = [f"{name}{suffix}" for name in ("facets.db", EDGES) for suffix in ("", "-wal", "-shm")]
+            databases = [
+                f"{name}{suffix}" for name in ("facets.db", EDGES) for suffix in ("", "-wal", "-shm")
+            ]
             for name in (*databases, measured.FILE_NAME, cost.FILE_NAME):
                 (self.folder / name).unlink(missing_ok=True)
         except OSError as error:

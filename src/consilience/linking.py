@@ -95,15 +95,18 @@ def _alike(
     Where brains hold the same block the largest cosine between two different ones counts, in both directions. The
     rows stand in the order of brains and ids, so that the arithmetic is the same however they were named.
     """
-    for names in _of_one_model(meanings):
+    held: dict[str, dict[str, int]] = {name: {} for name in meanings}
+    for place in places:
+        match = matches[place]
+        if match.role in JUDGED:
+            for contribution in match.brains:
+                if contribution.brain in held:
+                    held[contribution.brain][match.block_id] = place
+    for names in _of_one_model([name for name, own in held.items() if own], meanings):
         rows: list[tuple[str, int]] = []
         vectors: list[Floats] = []
         for name in names:
-            own = {
-                matches[place].block_id: place
-                for place in places
-                if matches[place].role in JUDGED and any(c.brain == name for c in matches[place].brains)
-            }
+            own = held[name]
             found, placed = meanings[name].placed(sorted(own))
             rows += [(name, own[block_id]) for block_id in found]
             vectors.append(placed)
@@ -125,10 +128,10 @@ def _paired(
         yield here, there, measure
 
 
-def _of_one_model(meanings: Mapping[str, Meanings]) -> Iterator[list[str]]:
-    """The names of brains whose vectors can be compared, of each model that two or more share."""
+def _of_one_model(brains: Iterable[str], meanings: Mapping[str, Meanings]) -> Iterator[list[str]]:
+    """The names of those brains whose vectors can be compared, of each model that two or more share."""
     tags: dict[str, list[str]] = {}
-    for name in sorted(meanings):
+    for name in sorted(brains):
         tags.setdefault(meanings[name].tag, []).append(name)
     return (names for names in tags.values() if len(names) > 1)
 

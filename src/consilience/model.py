@@ -7,6 +7,7 @@ Frozen throughout. Scores and strengths are floats while they are compared and t
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Protocol
 
 import msgspec
@@ -147,7 +148,12 @@ class Source(Value, frozen=True, kw_only=True):
 
     @property
     def place(self) -> Locator:
-        return Locator.parse(self.locator or "")
+        return _located(self.locator or "")
+
+
+@lru_cache(maxsize=4096)
+def _located(text: str) -> Locator:
+    return Locator.parse(text)
 
 
 # --- what an index sees -----------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from itertools import combinations
 
 import msgspec
@@ -27,6 +28,9 @@ LEAST_CONTAINED = 12
 
 MOST_PAIRS = 8
 """Common shingles a pair, on average, up to which counting them one by one costs less than comparing all sets."""
+
+REMEMBERED = 4000
+"""Characters of a text up to which what was made of it is remembered for a while."""
 
 _FIRST_KEPT = 0xE000
 _MINUS = chr(_FIRST_KEPT + ord("-"))
@@ -77,6 +81,10 @@ def normalised(text: str, *, heading: bool = False) -> str:
     `2.1`) go. What changes a meaning stays: digits with their points and signs, %, currency and mathematical signs,
     the `#` of C#.
     """
+    return (_remembered if len(text) <= REMEMBERED else _normalised)(text, heading)
+
+
+def _normalised(text: str, heading: bool) -> str:
     if not text.isascii():
         text = unicodedata.normalize("NFC", text)
     found = (_HEADING_NUMBER if heading else _ENUMERATOR).match(text)
@@ -89,6 +97,10 @@ def normalised(text: str, *, heading: bool = False) -> str:
     if "!=" in text:
         text = text.replace("!=", "≠")
     return " ".join(text.casefold().translate(_SIGNS).split())
+
+
+_remembered = lru_cache(maxsize=1024)(_normalised)
+"""What a brain looked at for copies, a compound looks at again for what is near."""
 
 
 def _kept(found: re.Match[str]) -> str:

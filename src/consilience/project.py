@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from consilience.citations.model import CheckReport
     from consilience.compound import Compound
     from consilience.embed.base import EmbedderSpec
-    from consilience.index.meaning import Meanings
     from consilience.model import Bundle, Explanation, Query
     from consilience.oci.model import ImportReport
+    from consilience.plan.local import LocalAnswer
     from consilience.protocol import Actor, Digest
     from consilience.retain.policy import Policy
     from consilience.sql.engine import Source
@@ -402,7 +402,7 @@ class _Member:
     def search(self, query: Query) -> Bundle:
         return self._open().search(query, at=self._at)
 
-    def answer(self, query: Query) -> tuple[Bundle, Meanings | None]:
+    def answer(self, query: Query) -> LocalAnswer:
         return self._open().answer(query, at=self._at)
 
     def explain(self, query: Query, *, analyze: bool = False) -> Explanation:

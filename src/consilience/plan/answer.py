@@ -87,16 +87,23 @@ def modules_of(reader: Reader, query: Query) -> tuple[MemoryType, ...]:
 
 
 def answer(
-    reader: Reader, query: Query, *, generators: Sequence[str] = (), spreading: Spreading | None = None
+    reader: Reader,
+    query: Query,
+    *,
+    generators: Sequence[str] = (),
+    spreading: Spreading | None = None,
+    highlights: bool = True,
 ) -> Outcome:
     """Ask one brain. Raises QueryError for a question that cannot be asked; everything else is in the outcome.
 
     `generators`, for measuring them, takes the choice from the planner (`planner.only`), and from relations what they
-    add; `spreading`, for measuring them, takes the choice of how far relations are followed.
+    add; `spreading`, for measuring them, takes the choice of how far relations are followed. Without `highlights`
+    matches have none.
     """
     started = time.perf_counter()
     check(query)
     work, chosen = begin(reader, query)
+    work.highlighted = highlights
     if generators:
         chosen = planner.only(chosen, generators)
     ran, visible = _gather(work, chosen)

@@ -53,6 +53,7 @@ class Working:
     commonness: float = 0.0
     entries: dict[int, Entry] = field(default_factory=dict)
     seen: Seen = field(default_factory=Seen)
+    highlighted: bool = True
     tail: list[Entry] | None = None
     warnings: list[str] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)

@@ -33,7 +33,7 @@ def verified(
     blocks, sources = _read(work, ns)
     proven = view.proven(blocks[n] for n in ns)
     roots = {m.memory_type: format_digest(m.root) for m in view.modules()}
-    highlighter = _highlighter(work)
+    highlighter = highlighter_of(work) if work.highlighted else None
     matches: list[Match] = []
     dropped: list[str] = []
     top: float | None = None
@@ -73,7 +73,8 @@ def _read(
     return seen.blocks, seen.sources
 
 
-def _highlighter(work: Working) -> Highlighter | None:
+def highlighter_of(work: Working) -> Highlighter | None:
+    """What finds the words of a text that the question hit; None for a block asked for by its id."""
     if work.lexical_query is None:
         return None
     from consilience.index.question import Highlighter
