@@ -34,7 +34,8 @@ SEVERAL = 5
 
 class BlockReport(Value, frozen=True, kw_only=True):
     """One block of one brain. `content` is its payload as JSON (None where the bytes are gone), `root` that of its
-    module at the snapshot, `sources` where it comes from, `records` what provenance says of it, oldest first;
+    module at the snapshot, `sources` where it stands now, `former` where it stood and does not any more (moved, edited
+    away), `records` what provenance says of it, oldest first;
     `derived` how many blocks were made from it; `up` and `down` its lineage, cut short (`trace` shows more)."""
 
     brain: str
@@ -51,6 +52,7 @@ class BlockReport(Value, frozen=True, kw_only=True):
     snapshot: str
     cite: str
     sources: tuple[Source, ...]
+    former: tuple[Source, ...]
     records: tuple[RecordLine, ...]
     derived: int
     up: Direction | None = None
@@ -151,6 +153,7 @@ def inspect_block(view: View, brain: str, id_or_prefix: str) -> BlockReport:
     lineage = trace_block(view, brain, block, limit=CHILDREN)
     root = _root(view, block.memory_type)
     block_id = format_digest(block.id)
+    sources = view.sources([block.n], current=True).get(block.n, ())
     after = hidden.superseded_by if hidden is not None else None
     return BlockReport(
         brain=brain,
@@ -166,7 +169,8 @@ def inspect_block(view: View, brain: str, id_or_prefix: str) -> BlockReport:
         root=root,
         snapshot=_snapshot(view),
         cite=cite(brain, block.memory_type, block_id, root),
-        sources=view.sources([block.n]).get(block.n, ()),
+        sources=sources,
+        former=tuple(each for each in view.sources([block.n]).get(block.n, ()) if each not in sources),
         records=lineage.records,
         derived=lineage.down.edges if lineage.down is not None else 0,
         up=lineage.up,

@@ -280,13 +280,18 @@ def _registered(view: View, n: int) -> tuple[RecordLine, ...]:
 
 
 def _titles(view: View, blocks: Sequence[StoredBlock]) -> dict[int, str]:
-    """What a block is called here: a file by its origin, a record by what it says, any other by its own words."""
-    files = view.sources([b.n for b in blocks if b.memory_type is MemoryType.CANONICAL])
+    """What a block is called here: a file by the origins that hold it, then those that did; a record by what it says,
+    any other by its own words."""
+    canonical = [b.n for b in blocks if b.memory_type is MemoryType.CANONICAL]
+    files, ever = view.sources(canonical, current=True), view.sources(canonical)
     found = {}
     for block in blocks:
         if block.memory_type is MemoryType.CANONICAL:
             origins = dict.fromkeys(source.origin for source in files.get(block.n, ()) if source.origin)
             found[block.n] = ", ".join(list(origins)[:NAMED])
+            former = dict.fromkeys(source.origin for source in ever.get(block.n, ()) if source.origin)
+            if left := [origin for origin in former if origin not in origins]:
+                found[block.n] += f" (formerly {', '.join(left[:NAMED])})"
         elif block.memory_type is MemoryType.PROVENANCE:
             line = record_line(block)
             found[block.n] = f"{line.what} {line.detail}".strip()

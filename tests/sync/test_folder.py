@@ -86,6 +86,16 @@ class TestMoved:
             query = Query(text="retries spaced service", filters=Filters(sources=(asked,)))
             assert len(kept.brain.search(query).matches) == count, asked
 
+    def test_a_block_says_which_place_is_the_former_one(self, kept: Synced) -> None:
+        kept.sync()
+        (kept.docs / "a.md").rename(kept.docs / "z.md")
+        kept.sync()
+        (match,) = kept.brain.search(Query(text="retries spaced service")).matches
+        report = kept.brain.block(match.block_id)
+        assert [source.origin for source in report.sources] == ["docs/z.md"]
+        assert [source.origin for source in report.former] == ["docs/a.md"]
+        assert kept.brain.trace(report.sources[0].block_id).title == "docs/z.md (formerly docs/a.md)"
+
     def test_with_the_rule_keep_as_well(self, tmp_path: Path) -> None:
         kept = Synced(tmp_path, SourceConfig(path="docs"))
         kept.write("a.md", RETRIES)

@@ -52,6 +52,8 @@ def block(report: BlockReport, proof: ProofReport | None, terminal: Terminal) ->
     yield ""
     for source in report.sources:
         yield from _fact("from", _source(source), terminal)
+    for source in report.former:
+        yield from _fact("formerly", _source(source), terminal)
     told = [record for record in report.records if record.what != "derived"]
     for record in told[:RECORDS]:
         yield from _fact("record", said(record, detail=True), terminal)
