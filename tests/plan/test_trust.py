@@ -153,5 +153,3 @@ def test_weak_vectors_stand_after_the_words_and_lose_nothing(vectors: list[int],
     covered = dict.fromkeys(words, 0.9)
     ranked = [r.n for r in fuse_generators(lists, covered, {}, Hearing(weak=True))]
     assert ranked[: len(words)] == words and {*ranked} == {*words, *vectors}
-    little = dict.fromkeys(words, 0.1)
-    assert fuse_generators(lists, little, {}, Hearing(weak=True)) == fuse_generators(lists, little, {})

@@ -19,7 +19,7 @@ from consilience.plan.expand_answer import ASSOCIATIVE, Expanded, expand, how_fa
 from consilience.plan.floor import Features, least_strength, strength
 from consilience.plan.intent import Intent, understand
 from consilience.plan.matches import verified
-from consilience.plan.rank import fuse_generators, weight_of, words_speak
+from consilience.plan.rank import fuse_generators, weight_of
 from consilience.plan.reader import Reader
 from consilience.protocol import MemoryType, format_digest
 from consilience.store import Hidden
@@ -353,7 +353,7 @@ def _mean_weights(work: Working, ran: Sequence[Ran], ranked: Sequence[Candidate]
         return [1.0]
     coverage = {c.n: c.features.coverage for c in ranked if c.features is not None}
     hearing = features.hearing(work, sorted(coverage))
-    if hearing.weak and words_speak(coverage):
+    if hearing.weak:
         return [0.0 if each.step.generator == "vectors" else 1.0 for each in ran]
     best = max(coverage.values(), default=0.0)
     return [

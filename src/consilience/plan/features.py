@@ -82,9 +82,10 @@ def hearing(work: Working, ns: Sequence[int]) -> Hearing:
     foreign = _foreign(work, ns)
     if trust is None:
         return Hearing(words=words, foreign=foreign)
-    if foreign and not trust.reads_across:  # to such a model what is near is no translation
-        return Hearing(trust=trust.weight, weak=trust.weak or len(foreign) == len(ns), words=words)
-    return Hearing(trust=trust.weight, weak=trust.weak, words=words, foreign=foreign)
+    abroad = bool(ns) and len(foreign) == len(ns)
+    if not trust.reads_across:  # what is near to such a model is no translation
+        return Hearing(trust=trust.weight, weak=trust.weak or abroad, words=words)
+    return Hearing(trust=trust.weight, weak=trust.weak and not abroad, words=words, foreign=foreign)
 
 
 def _foreign(work: Working, ns: Sequence[int]) -> frozenset[int]:

@@ -21,7 +21,7 @@ class Ranked(Value, frozen=True, kw_only=True):
 class Hearing(Value, frozen=True, kw_only=True):
     """How the generators of a brain are to be heard on one question (decisions 0270 to 0272).
 
-    `trust`: what the brain measured its vectors to be worth beside its words, 0..1; `weak`: surely less than its words.
+    `trust`: what the brain measured its vectors to be worth beside its words, 0..1; `weak`: they find surely less.
     `words`: how many words of the question coverage counts. `foreign`: candidates in another language than the
     question's, in a model that reads across languages.
     """
@@ -64,15 +64,6 @@ def vector_weight(coverage: float, best: float, hearing: Hearing = EVEN, *, fore
     return hearing.trust * (1.0 - WITHOUT_WORDS * told * (1.0 - min(1.0, max(0.0, coverage))))
 
 
-WORDS_SPEAK = 0.25
-"""Coverage of a question by its best block from which on words are heard before weak vectors."""
-
-
-def words_speak(coverage: Mapping[int, float]) -> bool:
-    """Whether the words found enough of the question to be heard alone."""
-    return max(coverage.values(), default=0.0) >= WORDS_SPEAK
-
-
 def _words_first(lists: Sequence[tuple[str, Sequence[int]]]) -> Sequence[tuple[str, Sequence[int]]]:
     """One list: what the words found, then what vectors alone did."""
     words = [n for generator, ns in lists if generator in ("lexical", "scan") for n in ns]
@@ -89,9 +80,9 @@ def fuse_generators(
     """Fuse (generator, ordinals best first) lists of one brain; ties by ordinal, so the order is total.
 
     A list that stands alone keeps its own order apart from roles: weights only compare generators. Vectors that were
-    measured to be weak follow what the words found, in its own order, unless the words cover little of the question.
+    measured to be weak follow what the words found, in its own order.
     """
-    if hearing.weak and words_speak(coverage):
+    if hearing.weak:
         lists = _words_first(lists)
     alone = sum(1 for _, ns in lists if ns) <= 1
     best = max(coverage.values(), default=0.0)
