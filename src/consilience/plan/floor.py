@@ -12,8 +12,8 @@ from consilience.plan.statistics import Noise, Spread, spread
 SPEAKS = 0.80
 """Least strength of a brain's best match: where nothing reaches it, the brain has nothing to say."""
 
-FLOOR = 0.50
-"""Least strength of every match of a brain that speaks: nearer than half of what noise finds."""
+FLOOR = 0.20
+"""Least strength of every match of a brain that speaks: whether it knows the subject is told by its best match."""
 
 COVERAGE_WEIGHT = 0.3
 
