@@ -144,3 +144,33 @@ def test_the_name_of_a_form_control_is_no_text() -> None:
     document = read(b"<label>4</label><p>A paragraph of the page.", "a.html")
     assert isinstance(document, Document)
     assert [b.text for b in document.blocks] == ["A paragraph of the page."]
+
+
+def test_what_leads_from_page_to_page_is_kept_and_ranked_down() -> None:
+    page = (
+        '<ul class="docnav top"><li><a href="a.html">Previous</a></li></ul><div id="banner">Get the book</div>'
+        '<h2>Ponds</h2><p>The pond is still.</p><div class="navfooter"><table><tr><td>Next<td>Up</table></div>'
+    )
+    document = read(page.encode(), "a.html")
+    assert isinstance(document, Document)
+    assert [(b.role, b.text) for b in document.blocks] == [
+        ("boilerplate", "Previous"),
+        ("boilerplate", "Get the book"),
+        ("prose", "The pond is still."),
+        ("boilerplate", "Next | Up"),
+    ]
+    whole = read(
+        b'<div class="navigation"><main><h1>Ponds</h1><p>The pond is still.</p></main></div>', "a.html"
+    )
+    assert isinstance(whole, Document) and [b.role for b in whole.blocks] == ["prose"]
+
+
+def test_asides_that_are_notes_are_text_and_others_are_not() -> None:
+    page = (
+        '<p>The pond is still.</p><aside class="footnote brackets"><p>At dawn.</p></aside>'
+        '<aside class="admonition warning"><p>Do not swim.</p></aside><aside role="doc-footnote">At dusk.</aside>'
+        '<aside class="ads">Buy a boat.</aside><aside>Read more elsewhere.</aside>'
+    )
+    document = read(page.encode(), "a.html")
+    assert isinstance(document, Document)
+    assert [b.text for b in document.blocks] == ["The pond is still.", "At dawn.", "Do not swim.", "At dusk."]

@@ -65,6 +65,22 @@ _DROPPED = frozenset(
 _DROPPED_ROLES = frozenset(("navigation", "banner", "contentinfo", "search", "complementary", "menu"))
 _CONTENTS = frozenset(("toc", "toctree-wrapper", "toctree", "table-of-contents", "tableofcontents"))
 """Classes (and types, in books) of what lists the document's own sections."""
+_FURNITURE = frozenset(
+    (
+        "banner", "breadcrumb", "breadcrumbs", "docnav", "nav", "navbar", "navfooter", "navheader", "navigation",
+        "pager", "pagination", "prev-next", "prevnext", "related", "skip-link", "skiplink", "sphinxsidebar", "footer",
+        "site-footer", "site-header", "page-footer", "page-nav", "header-nav", "cookie-banner", "share-buttons",
+    )
+)  # fmt: skip
+"""Classes and ids of what stands around the content of many pages: kept, and ranked down."""
+_CONTENT_ASIDES = frozenset(
+    (
+        "footnote", "footnotes", "footnote-list", "endnote", "endnotes", "rearnote", "citation", "citation-list",
+        "admonition", "note", "tip", "hint", "important", "warning", "caution", "danger", "attention", "topic",
+        "sidebar", "callout", "example", "pullquote", "system-message",
+    )
+)  # fmt: skip
+"""Classes and types of an `aside` that is part of the text: notes, admonitions."""
 _HEADINGS = {f"h{n}": n for n in range(1, 7)}
 _BLOCKS = frozenset(
     [
@@ -188,6 +204,7 @@ class _Reader:
         self.item_open = False
         self.term_open = False
         self.contents: Any = None
+        self.furniture: Any = None
         self.line = 1
 
     def document(self) -> Document:
@@ -240,6 +257,9 @@ class _Reader:
         if self.contents is None and tag in _BLOCKS and _lists_contents(attributes):
             self._flush()
             self.contents = node
+        if self.furniture is None and tag in _BLOCKS and _is_furniture(node, tag, attributes):
+            self._flush()
+            self.furniture = node
         if tag == "br":
             self.buffer.append("\n")
         elif tag in SHIFTED:
@@ -280,6 +300,8 @@ class _Reader:
             self.item_open = False
         if self.contents is not None and _same(node, self.contents):
             self.contents = None
+        if self.furniture is not None and _same(node, self.furniture):
+            self.furniture = None
 
     # --- blocks -----------------------------------------------------------------------------------------------
 
@@ -350,7 +372,10 @@ class _Reader:
         self, text: str, role: str, first: int, last: int, group: int = 0, depth: int = 0,
         cells: tuple[str, ...] = (), head: bool = False,
     ) -> None:  # fmt: skip
-        role = role if self.contents is None else "toc"
+        if self.furniture is not None:
+            role = "boilerplate"
+        elif self.contents is not None:
+            role = "toc"
         self.blocks.append(
             TextBlock(text=text, role=role, headings=self.outline.path, first_line=first, last_line=last,
                       group=group, depth=depth, cells=cells, head=head)
@@ -385,15 +410,35 @@ def _main(tree: Any) -> Any:
 
 
 def _holds_content(node: Any) -> bool:
-    """A `header` or `form` around the content itself is no furniture."""
+    """A `header` or `form` around the content itself is no furniture, nor is an `aside` that is a note in the text."""
+    if node.tag == "aside":
+        attributes = node.attributes
+        if not _CONTENT_ASIDES.isdisjoint(_names(attributes, "class", "epub:type")):
+            return True
+        if (attributes.get("role") or "").startswith("doc-") or attributes.get("role") == "note":
+            return True
     return node.tag in ("header", "form", "aside") and node.css_first("h1, main, article") is not None
 
 
 def _lists_contents(attributes: Any) -> bool:
     if attributes.get("role") == "doc-toc":
         return True
-    names = f"{attributes.get('class') or ''} {attributes.get('epub:type') or ''}".split()
-    return not _CONTENTS.isdisjoint(names) or {"contents", "topic"} <= set(names)
+    names = _names(attributes, "class", "epub:type")
+    return not _CONTENTS.isdisjoint(names) or {"contents", "topic"} <= names
+
+
+def _is_furniture(node: Any, tag: str, attributes: Any) -> bool:
+    """Whether a class or an id says so, of something that does not hold the content itself."""
+    if tag in ("html", "body", "main", "article", "p", "li"):
+        return False
+    return (
+        not _FURNITURE.isdisjoint(_names(attributes, "class", "id"))
+        and node.css_first("h1, main, article") is None
+    )
+
+
+def _names(attributes: Any, *keys: str) -> set[str]:
+    return {name.lower() for key in keys for name in (attributes.get(key) or "").split()}
 
 
 def _meta(tree: Any) -> dict[str, str]:
