@@ -61,6 +61,8 @@ MOMENTS = {
     "a commit is done": Moment(f"{WRITER}._commit", 2, after=True),
     "words are indexed": Moment("consilience.index.lexical_writer:LexicalWriter.commit"),
     "facets are not yet": Moment("consilience.index.lexical_writer:LexicalWriter.commit", after=True),
+    "documents are related": Moment("consilience.index.edges_writer:EdgeWriter.lay", 2),
+    "relations are not yet": Moment("consilience.index.edges_writer:EdgeWriter.commit"),
     "passages are embedded": Moment("consilience.embed.hashed:HashedEmbedder.embed", 1, after=True),
     "vectors are written": Moment("consilience.index.vector_writer:VectorWriter.commit"),
     "the floor is measured": Moment("consilience.plan.measure:_probe", 5),

@@ -116,6 +116,7 @@ class TestSearch:
             "include_superseded": True,
             "floor": False,
             "collapse": False,
+            "related": False,
         }
 
     def test_source_filter(self, csl: Csl, inside: Path) -> None:
