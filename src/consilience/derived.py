@@ -227,6 +227,7 @@ class Derived:
             if embed:
                 self._embed(store, progress, notes, done)
             done.measured = self._measure(store, name, progress)
+            self._link(store, name, progress, notes)
         except KeyboardInterrupt:
             interrupted = True
         except ConsilienceError as error:
@@ -389,6 +390,8 @@ class Derived:
                 and (bool(held.noises) or blocks < SMALL_BRAIN)
             )
             known = cost.load(self.folder)
+            if current and held is not None:
+                self._know_codes(reader, held)
             if (current and known.ratios) or blocks == 0:
                 return False
             if not current:
@@ -397,6 +400,29 @@ class Derived:
             progress.start("measuring what questions cost")
             cost.save(self.folder, known.with_samples(probe(self.reader(name, view))))
             return not current
+
+    def _know_codes(self, reader: Reader, held: measured.Statistics) -> None:
+        """Measure the two-stage scan again where its codes were made anew since the rest was measured."""
+        codes = reader.vectors.coarse if reader.vectors is not None else None
+        if codes is None or (held.two_stage is not None and held.two_stage.generation == codes.generation):
+            return
+        from consilience.plan.approximate import question_vectors, two_stage
+
+        again = two_stage(reader, question_vectors(reader))
+        measured.save(self.folder, msgspec.structs.replace(held, two_stage=again))
+
+    def _link(self, store: Store, name: str, progress: Progress, notes: list[str]) -> None:
+        """Make the graph of neighbours where it pays, last: everything else is done, and it may be stopped."""
+        from consilience.plan.approximate import linking
+
+        with store.view() as view:
+            todo, note = linking(self.reader(name, view))
+        notes.extend([note] if note else [])
+        try:
+            if todo is not None:
+                todo.run(progress)
+        except (BusyError, IndexUnusableError) as error:
+            notes.append(f"neighbours not linked now: {error.message}")
 
     def _unembedded(self, view: View) -> int:
         from consilience.plan.measure import measured_blocks

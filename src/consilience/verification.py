@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import sqlite3
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -129,6 +128,7 @@ _WORDS: Final = {
     "facets": "the facets",
     "relations": "the relations",
     "vectors": "the vectors",
+    "neighbours": "the graph of neighbours",
     "statistics": "the statistics",
     "costs": "what things cost here",
     "made-from": "everything derived: what it was made from was not known any more",
@@ -200,6 +200,7 @@ def check_derived(path: Path) -> tuple[tuple[Problem, ...], int, tuple[str, ...]
             ("facets", _facets),
             ("relations", _relations),
             ("vectors", _vectors),
+            ("neighbours", _neighbours),
             ("tables", _tables),
         )
         for part, check in checks:
@@ -397,6 +398,16 @@ def _one_coarse(found: _Findings, path: Path, rows: Rows) -> None:
         found.report("vectors", coarse, "its checksum does not hold")
 
 
+def _neighbours(found: _Findings, folder: Path) -> None:
+    for path in sorted(p for p in (folder / "vectors").glob("*") if p.is_dir()):
+        with found.part("neighbours", path):
+            from consilience.index import hnsw_build
+
+            for file, problem in hnsw_build.problems(path):
+                found.report("neighbours", file, problem)
+            found.files += len(hnsw_build.files(path))
+
+
 # --- against the blocks ---------------------------------------------------------------------------------------------
 
 
@@ -515,6 +526,11 @@ def _clear(folder: Path, part: str, files: Sequence[str | None]) -> None:
             _remove(folder / "tables")
         elif part == "vectors":
             _salvage(folder)
+        elif part == "neighbours":
+            from consilience.index import hnsw_build
+
+            for path in (folder / "vectors").glob("*"):
+                hnsw_build.drop(path)
         elif part == "made-from":
             for other in ("lexical", "facets", "relations", "statistics"):
                 _clear(folder, other, ())

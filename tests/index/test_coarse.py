@@ -69,7 +69,7 @@ def test_the_two_stage_scan_finds_nearly_what_the_exact_one_does(tmp_path: Path,
     vectors = crowded(6000, dims)
     index = write(tmp_path, vectors, list(range(1, 6001)))
     assert index.coarse is not None
-    assert index.coarse.rows == 6000
+    assert index.coarse.rows == coarse.coverage(6000) == 5767
     recalls = []
     for q in crowded(30, dims, 1):
         exact = {h.n: h.score for h in index.search(q, 10).hits}
@@ -77,7 +77,7 @@ def test_the_two_stage_scan_finds_nearly_what_the_exact_one_does(tmp_path: Path,
         recalls.append(len(exact.keys() & found.keys()) / 10)
         assert all(exact[n] == pytest.approx(score, abs=2e-5) for n, score in found.items() if n in exact)
     assert np.mean(recalls) > 0.9
-    assert index.recall(crowded(30, dims, 1)) == pytest.approx(np.mean(recalls))
+    assert index.recall(crowded(30, dims, 1)) == pytest.approx(np.mean(recalls), abs=0.02)
     assert index.coarse.recall_10 == pytest.approx(np.mean(recalls), abs=0.1)
     assert 0.5 < index.coarse.recall_100 <= index.coarse.recall_10 <= 1.0
 
@@ -95,7 +95,7 @@ def test_rows_that_came_later_and_filters_are_covered(tmp_path: Path) -> None:
     write(tmp_path, vectors[:2500], list(range(1, 2501)))
     index = write(tmp_path, vectors[2500:], list(range(2501, 2601)))
     assert index.coarse is not None
-    assert index.coarse.rows == 2500
+    assert index.coarse.rows == 2531
     late = vectors[2550]
     assert index.search(late, 1, scan=Scan.TWO_STAGE).hits[0].n == 2551
     eligible = list(range(1, 2601, 2))
@@ -125,8 +125,25 @@ def test_the_codes_are_made_anew_when_the_index_outgrew_them(tmp_path: Path) -> 
     for start in range(0, 4000, 500):
         index = write(tmp_path, vectors[start : start + 500], list(range(start + 1, start + 501)))
     assert index.coarse is not None
-    assert index.coarse.rows == 3000
+    assert index.coarse.rows == 3602
     assert len(list(tmp_path.glob("*/coarse.*"))) == 1
+
+
+def test_the_codes_do_not_hang_on_how_the_rows_came(tmp_path: Path) -> None:
+    vectors = crowded(4000, 16)
+    write(tmp_path / "once", vectors, list(range(1, 4001)))
+    for start in range(0, 4000, 250):
+        write(tmp_path / "often", vectors[start : start + 250], list(range(start + 1, start + 251)))
+    once, often = (next((tmp_path / name).glob("*/coarse.*")) for name in ("once", "often"))
+    assert once.read_bytes() == often.read_bytes()
+
+
+@given(st.integers(0, 10**7))
+def test_few_rows_are_without_codes(count: int) -> None:
+    covered = coarse.coverage(count)
+    assert (covered == 0) == (count < coarse.BUILD_FROM)
+    assert covered <= count and (not covered or count - covered <= covered // coarse.GROWTH)
+    assert coarse.coverage(covered) == covered
 
 
 def test_damaged_codes_cost_the_shortcut_only(tmp_path: Path) -> None:

@@ -58,6 +58,7 @@ def test_every_part_is_scaled_by_its_own_factor() -> None:
         "lexical": lambda m: m.lexical(10.0, pushed=3.0),
         "vector": lambda m: m.vectors(50.0),
         "two_stage": lambda m: m.two_stage(50.0, 5.0),
+        "hnsw": lambda m: m.hnsw(50.0, 5.0, 5.0),
         "embed": lambda m: m.embed(),
         "scan": lambda m: m.scan(4.0),
         "read": lambda m: m.read(4.0),

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from consilience.index.scan import Scan
 from consilience.plan.cost import PARTS, SHIPPED, CostModel, Costs
 from consilience.plan.intent import RECALL_FLOOR, Intent, understand
-from consilience.plan.planner import Access, Chosen, Situation, choose, summary
+from consilience.plan.planner import Access, Chosen, Situation, choose, hnsw_pays, summary
 
 QUESTION = understand("how are features deprecated")
 
@@ -77,6 +77,30 @@ def test_the_exact_scan_where_codes_cover_too_little() -> None:
     assert "lexical+two-stage vectors" in {plan.name for plan, _ in chosen.rejected}
 
 
+def test_the_graph_of_neighbours_where_it_misses_little_and_nothing_is_filtered() -> None:
+    large = {"blocks": 500_000, "indexed": 500_000, "embedded": 500_000, "linked": 499_712}
+    codes = {"coded": 480_000, "two_stage": 0.95}
+    assert choose(QUESTION, situation(**large, hnsw=0.95), SHIPPED).plan.name == "lexical+hnsw vectors"
+    assert (
+        choose(QUESTION, situation(**large, **codes, hnsw=0.95), SHIPPED).plan.name == "lexical+hnsw vectors"
+    )
+    assert choose(QUESTION, situation(**large, hnsw=0.89), SHIPPED).plan.name == "lexical+vectors"
+    for told in (
+        choose(understand('where is "structured concurrency" said'), situation(**large, hnsw=0.98), SHIPPED),
+        choose(QUESTION, situation(**large, hnsw=0.98, eligible=450_000.0), SHIPPED),
+    ):
+        assert not [p for p in (told.plan, *(p for p, _ in told.rejected)) if "hnsw" in p.name]
+
+
+def test_a_graph_of_neighbours_pays_from_so_many_vectors() -> None:
+    """The table of docs/decisions/0260."""
+    alone = [rows for rows in range(8192, 2_000_000, 8192) if hnsw_pays(rows, None)]
+    beside = [rows for rows in range(8192, 2_000_000, 8192) if hnsw_pays(rows, 0.95)]
+    assert alone == list(range(alone[0], 2_000_000, 8192)) and 50_000 < alone[0] < 80_000
+    assert beside == list(range(beside[0], 2_000_000, 8192)) and 400_000 < beside[0] < 700_000
+    assert hnsw_pays(100_000, 0.89) and not hnsw_pays(100_000, 0.9)
+
+
 def test_the_plan_names_which_scan() -> None:
     large = situation(blocks=500_000, indexed=500_000, embedded=500_000, coded=480_000, two_stage=0.95)
     chosen = choose(QUESTION, large, CostModel())
@@ -108,7 +132,9 @@ situations = st.builds(
     has_facets=st.booleans(),
     coded=st.integers(0, 2_000_000),
     two_stage=st.none() | st.floats(0.5, 1),
-).map(lambda s: msgspec.structs.replace(s, coded=min(s.coded, s.embedded)))
+    linked=st.integers(0, 2_000_000),
+    hnsw=st.none() | st.floats(0.5, 1),
+).map(lambda s: msgspec.structs.replace(s, coded=min(s.coded, s.embedded), linked=min(s.linked, s.embedded)))
 scales = st.floats(0.1, 20.0)
 cost_models = st.builds(CostModel, **{f"{part}_scale": scales for part in PARTS})
 questions = st.sampled_from(["why is it slow", "x_y1", '"exact words" here', "word", "what does E0308 mean"])
@@ -130,7 +156,15 @@ def test_the_chosen_plan_is_the_cheapest_admissible_one(s: Situation, text: str)
 
 INDICES = {
     "lexical": {"has_lexical": False, "indexed": 0, "postings": 0.0},
-    "vectors": {"has_vectors": False, "embedded": 0, "coded": 0, "two_stage": None},
+    "vectors": {
+        "has_vectors": False,
+        "embedded": 0,
+        "coded": 0,
+        "two_stage": None,
+        "linked": 0,
+        "hnsw": None,
+    },
+    "neighbours": {"linked": 0, "hnsw": None},
     "facets": {"has_facets": False},
     "codes": {"coded": 0, "two_stage": None},
 }

@@ -21,8 +21,8 @@ from consilience.index.vector_files import CHUNK, CoarseMeta, Floats, Ints, Meta
 BUILD_FROM: Final = 20_000
 """Rows below which an exact scan is as fast."""
 
-GROWTH: Final = 1.5
-"""The codes are made anew when there are so many times the rows that they cover."""
+GROWTH: Final = 8
+"""The codes are made anew when there are more rows than they cover by one in so many."""
 
 RERANK: Final = 1000
 RERANK_SHARE: Final = 20
@@ -95,10 +95,17 @@ def shortlist_size(rows: int, k: int) -> int:
     return max(RERANK, rows // RERANK_SHARE) * max(100, k) // 100
 
 
+def coverage(count: int) -> int:
+    """How many of so many rows have codes: a matter of their number alone, not of how they came (0261)."""
+    covered = BUILD_FROM if count >= BUILD_FROM else 0
+    while covered and (more := covered + covered // GROWTH) <= count:
+        covered = more
+    return covered
+
+
 def is_due(meta: Meta) -> bool:
     """Whether the codes should be made (anew)."""
-    covered = meta.coarse.rows if meta.coarse is not None else 0
-    return meta.count >= BUILD_FROM and meta.count >= GROWTH * covered
+    return coverage(meta.count) > (meta.coarse.rows if meta.coarse is not None else 0)
 
 
 @contextlib.contextmanager
@@ -114,8 +121,9 @@ def _one_thread() -> Iterator[None]:
 
 
 def build(rows: Rows) -> tuple[bytes, Words]:
-    """(head of the file, words) for all committed rows: rotation and threshold as float32, then the words."""
-    dims, count = rows.meta.dims, rows.meta.count
+    """(head of the file, words) for the rows that are to have codes: rotation and threshold as float32, then the
+    words."""
+    dims, count = rows.meta.dims, coverage(rows.meta.count)
     turn = rotation(dims)
     centre = np.zeros(dims, np.float64)
     for start in range(0, count, CHUNK):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consilience.errors import IndexUnusableError, ValidationError
-from consilience.index import coarse
+from consilience.index import coarse, hnsw_build
 from consilience.index._files import WriterLock, remove_tree, replace_json, storage_error
 from consilience.index.checksums import COLUMNS, SUM_ROWS, continued
 from consilience.index.vector_files import (
@@ -79,8 +79,9 @@ class VectorWriter:
         names = {name for name, _ in self._meta.files().values()}
         keep = {*names, str(self._meta.coarse_file()), "meta.json", "writer.lock"}
         for path in list(self._folder.iterdir()):
-            if path.name not in keep:
+            if path.name not in keep and not path.name.startswith("hnsw."):
                 remove_tree(path)
+        hnsw_build.drop(self._folder, self._meta)
 
     @property
     def _meta(self) -> Meta:
@@ -178,7 +179,8 @@ class VectorWriter:
         held = self._meta.coarse
         generation = held.generation + 1 if held is not None else 0
         head, words = coarse.build(self._rows)
-        draft = CoarseMeta(generation=generation, rows=self._meta.count, recall_10=0.0, recall_100=0.0)
+        rows = coarse.coverage(self._meta.count)
+        draft = CoarseMeta(generation=generation, rows=rows, recall_10=0.0, recall_100=0.0)
         meta = msgspec.structs.replace(self._meta, coarse=draft)
         self._put(str(meta.coarse_file()), head, words.tobytes())
         final = coarse.measured(self._rows, coarse.Coarse(self._folder, meta))

@@ -6,7 +6,7 @@ Where an ordinal stands in several rows the last one wins. Vectors of two tags n
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
@@ -14,8 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consilience.errors import IndexUnusableError, ValidationError
+from consilience.index import hnsw, hnsw_build
 from consilience.index._files import read_json, unusable
 from consilience.index.coarse import COARSE_SHARE, Coarse, shortlist_size
+from consilience.index.hnsw import Graph, HnswMeta
 from consilience.index.scan import Scan
 from consilience.index.vector_files import (
     CoarseMeta,
@@ -48,6 +50,9 @@ class VectorIndex:
         self._rows = rows
         self._coarse = self._open_coarse(rows)
         self._lock = threading.Lock()
+        self._graph: Graph | None = None
+        self._graph_known, self._graph_stamp = self._know_graph(rows), self._stamp()
+        self._graph_problem = ""
 
     @classmethod
     def open(cls, directory: Path, tag: str) -> VectorIndex | None:
@@ -88,17 +93,49 @@ class VectorIndex:
         except (IndexUnusableError, OSError):
             return None
 
+    def _stamp(self) -> tuple[int, int, int] | None:
+        """What tells one document of a graph from the next without reading it."""
+        try:
+            found = (self._folder / hnsw.DOCUMENT).stat()
+        except OSError:
+            return None
+        return found.st_ino, found.st_size, found.st_mtime_ns
+
+    def _know_graph(self, rows: Rows) -> HnswMeta | None:
+        """The graph of neighbours that there is; what is wrong with it costs the shortcut only."""
+        try:
+            return hnsw.known(self._folder, rows.meta)
+        except IndexUnusableError:
+            return None
+
+    def _opened_graph(self) -> Graph | None:
+        """The graph, read the first time that it is wanted; None where it cannot be used, and `graph_problem` why."""
+        with self._lock:
+            known = self._graph_known
+            if known is None or self._graph_problem:
+                return None
+            if self._graph is None or self._graph.meta != known:
+                try:
+                    self._graph = Graph(self._folder, known)
+                except IndexUnusableError as error:
+                    self._graph, self._graph_problem = None, error.message
+            return self._graph
+
     def refresh(self) -> bool:
         """See what was committed since; True where that is something. Raises IndexUnusableError."""
         with self._lock:
-            held = self._rows.meta
-            if read_json(self._folder / "meta.json", Meta) == held:
+            held, known, stamp = self._rows.meta, self._graph_known, self._stamp()
+            if read_json(self._folder / "meta.json", Meta) != held:
+                rows = open_rows(self._folder, held.tag)
+                if rows is None:
+                    raise unusable(self._folder, "it was removed")
+                self._rows, self._coarse = rows, self._open_coarse(rows)
+            elif stamp == self._graph_stamp:
                 return False
-            rows = open_rows(self._folder, held.tag)
-            if rows is None:
-                raise unusable(self._folder, "it was removed")
-            self._rows, self._coarse = rows, self._open_coarse(rows)
-            return rows.meta != held
+            self._graph_known, self._graph_stamp = self._know_graph(self._rows), stamp
+            if self._graph_known != known:
+                self._graph, self._graph_problem = None, ""
+            return self._rows.meta != held or self._graph_known != known
 
     @property
     def tag(self) -> str:
@@ -127,6 +164,21 @@ class VectorIndex:
         """What is known of the two-stage scan, None where there is none (few rows)."""
         held = self._coarse
         return held.meta if held is not None else None
+
+    @property
+    def hnsw(self) -> HnswMeta | None:
+        """What is known of the graph of neighbours, None where there is none, or no library to search it."""
+        return self._graph_known if self._graph_known is not None and hnsw.installed() else None
+
+    @property
+    def hnsw_lacks_library(self) -> bool:
+        """Whether there is a graph of neighbours that cannot be searched, since usearch is not installed."""
+        return self._graph_known is not None and not hnsw.installed()
+
+    @property
+    def graph_problem(self) -> str:
+        """Why the graph that is here cannot be used, once that was tried: searches are exact then; "" for nothing."""
+        return self._graph_problem
 
     def _question(self, q: Floats) -> Floats:
         vector = np.ascontiguousarray(q, dtype=np.float32)
@@ -159,23 +211,43 @@ class VectorIndex:
         total = rows.meta.count if chosen is None else len(chosen)
         if scan is Scan.TWO_STAGE and coarse is not None and total * COARSE_SHARE > rows.meta.count:
             chosen = _shortlist(rows, coarse, vector, k, chosen)
+        elif scan is Scan.HNSW and eligible is None:
+            graph = self._opened_graph()
+            if graph is not None and hnsw.fits(graph.meta, rows.meta):  # rows are those of the beginning
+                try:
+                    chosen = _neighbours(rows, graph, vector, k, chosen)
+                except IndexUnusableError as error:
+                    self._graph_problem = error.message
         hits = _exact(rows, vector, k, chosen)
         return Hits(hits=hits, exhausted=total <= k)
 
     def recall(self, qs: Floats, k: int = 10) -> float:
-        """The share of the exact best k that the two-stage scan returns, over these questions; 1 where there is none.
+        """The share of the exact best k of the rows with 1-bit codes that the two-stage scan returns, over these
+        questions; 1 where there are none.
 
         qs: (queries, dims) float32. Real questions give the honest figure; the one in `coarse` was measured with
         rows of the index as questions, which is easier.
         """
-        if self._coarse is None or not len(qs):
+        rows, coarse = self._rows, self._coarse
+        if coarse is None or not len(qs):
             return 1.0
-        shares = []
+        covered, shares = coarse.meta.rows, []
         for q in qs:
-            exact = {hit.n for hit in self.search(q, k).hits}
-            found = {hit.n for hit in self.search(q, k, scan=Scan.TWO_STAGE).hits}
-            shares.append(len(exact & found) / max(1, len(exact)))
+            scores = _scores(rows, q, None)[:covered]
+            best = np.argpartition(-scores, k)[:k] if covered > k else np.arange(covered)
+            near = coarse.nearest(q, shortlist_size(covered, k), None)
+            shares.append(float(np.isin(best, near).mean()))
         return float(np.mean(shares))
+
+    def unlinked(self) -> int:
+        """How many rows a graph of neighbours would have more than the one that is here."""
+        known = self._graph_known
+        upto = hnsw_build.due(self._rows.meta, known)
+        return upto - (known.rows if known is not None else 0) if upto else 0
+
+    def link(self, questions: Floats | None, advance: Callable[[int], None]) -> HnswMeta | None:
+        """Make the graph of neighbours or go on with it, beside readers and the writer: `hnsw_build.build`."""
+        return hnsw_build.build(self._folder, self.tag, questions, advance)
 
     def scores(self, q: Floats, ns: Sequence[int] | Ints) -> Floats:
         """Cosines of `q` with the given ordinals, in their order; NaN where one has no vector."""
@@ -248,6 +320,14 @@ def _shortlist(rows: Rows, coarse: Coarse, q: Floats, k: int, chosen: Ints | Non
     split = int(np.searchsorted(ordered, covered))
     near = coarse.nearest(q, shortlist_size(split, k), ordered[:split])
     return np.concatenate([near, ordered[split:]])
+
+
+def _neighbours(rows: Rows, graph: Graph, q: Floats, k: int, chosen: Ints | None) -> Ints:
+    """Rows worth an exact look: the nearest along the graph, and all that it does not cover."""
+    near = graph.nearest(q, hnsw.wanted(k))
+    late = np.arange(graph.meta.rows, rows.meta.count, dtype=np.int64)
+    found = np.concatenate([near, late])
+    return found if chosen is None else found[np.isin(found, chosen)]
 
 
 def _exact(rows: Rows, q: Floats, k: int, chosen: Ints | None) -> tuple[Hit, ...]:

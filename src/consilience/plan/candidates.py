@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from consilience.index.scan import Scan
 from consilience.model import SEARCHED_BY_DEFAULT, Entry, Filters, Hit, Hits, Query
 from consilience.plan.entries import Seen, entries_after, entries_of
 from consilience.plan.intent import Asked
@@ -254,6 +255,8 @@ def _vectors(work: Working, step: Step, k: int, keep: int) -> Hits:
 
     def within(eligible: Sequence[int] | None, k: int = keep) -> Hits:
         hits = index.search(question_vector(work), k, eligible=eligible, scan=step.scan)
+        if step.scan is Scan.HNSW and index.graph_problem:
+            work.warnings.append(f"{index.graph_problem}: every vector was compared; run `verify --repair`")
         return _of_modules(work, hits)
 
     if work.past or not step.access.filters_late:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -33,6 +34,8 @@ class CostModel(Value, frozen=True, kw_only=True):
     vector_row: float = 0.16
     vector_code: float = 0.006
     vector_again: float = 0.22
+    hnsw_base: float = 100.0
+    hnsw_step: float = 0.2
     embed_query: float = 16_000.0
     scan_base: float = 30.0
     scan_row: float = 90.0
@@ -46,6 +49,7 @@ class CostModel(Value, frozen=True, kw_only=True):
     lexical_scale: float = 1.0
     vector_scale: float = 1.0
     two_stage_scale: float = 1.0
+    hnsw_scale: float = 1.0
     embed_scale: float = 1.0
     scan_scale: float = 1.0
     read_scale: float = 1.0
@@ -65,6 +69,13 @@ class CostModel(Value, frozen=True, kw_only=True):
         """A scan of `coded` 1-bit codes and an exact look at `again` rows, the question already embedded."""
         raw = 2.0 * self.vector_base + self.vector_code * coded + self.vector_again * again
         return raw * self.two_stage_scale
+
+    def hnsw(self, linked: float, width: float, again: float) -> float:
+        """A search as wide as `width` along a graph over `linked` rows, and an exact look at `again` rows, the question
+        already embedded."""
+        steps = width * math.log2(max(2.0, linked))
+        raw = 2.0 * self.vector_base + self.hnsw_base + self.hnsw_step * steps + self.vector_again * again
+        return raw * self.hnsw_scale
 
     def embed(self) -> float:
         """Embedding a question."""
@@ -94,7 +105,7 @@ class CostModel(Value, frozen=True, kw_only=True):
 SHIPPED = CostModel()
 """The constants alone: by these it is chosen what a plan returns."""
 
-PARTS = ("lexical", "vector", "two_stage", "embed", "scan", "read", "facet", "finish")
+PARTS = ("lexical", "vector", "two_stage", "hnsw", "embed", "scan", "read", "facet", "finish")
 """What is scaled by itself."""
 
 

@@ -128,10 +128,15 @@ def _vectors(reader: Reader, chosen: planner.Chosen) -> str:
         )
     if trust is not None and not trust.reads_across:
         said += f"; across languages {trust.across:.2f} of translations"
+    scans = {step.scan for step in chosen.plan.steps}
+    if reader.vectors.hnsw_lacks_library:
+        said += "; its graph of neighbours needs usearch: pip install 'consilience[ann]'"
+    if Scan.HNSW in scans:
+        return f"{said}; along a graph of neighbours, {s.hnsw or 0.0:.3f} of what an exact scan finds"
+    if Scan.TWO_STAGE in scans:
+        return f"{said}; two-stage scan, {s.two_stage or 0.0:.3f} of what an exact one finds"
     if codes is None:
         return said
-    if any(step.scan is Scan.TWO_STAGE for step in chosen.plan.steps):
-        return f"{said}; two-stage scan, {s.two_stage or 0.0:.3f} of what an exact one finds"
     why = "not measured for this" if s.two_stage is None else f"two stages find {s.two_stage:.3f} of it"
     return f"{said}; exact scan, {why}"
 

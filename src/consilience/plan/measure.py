@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from consilience.model import SEARCHED_BY_DEFAULT, Query
-from consilience.plan import candidates, features, planner
+from consilience.plan import approximate, candidates, features, planner
 from consilience.plan.answer import begin
 from consilience.plan.entries import entries_of
 from consilience.plan.floor import Features, measure
 from consilience.plan.questions import held_languages, noise_questions
 from consilience.plan.reader import Reader
-from consilience.plan.statistics import ModuleStatistics, Noise, Statistics, TwoStage
+from consilience.plan.statistics import ModuleStatistics, Noise, Statistics
 from consilience.plan.trust import measure_trust
 from consilience.progress import NO_PROGRESS, Progress
 from consilience.protocol import MemoryType
@@ -26,15 +26,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from consilience.index.vectors import VectorIndex
-
     Vector = NDArray[np.float32]
 
 PROBE_DEPTH = 30
 """Candidates a generator that count as what a noise question found."""
 
 LENGTH_SAMPLE = 200
-RECALL_SAMPLE = 32
 
 
 def measured_blocks(view: View) -> int:
@@ -61,13 +58,15 @@ def measure_brain(reader: Reader, progress: Progress = NO_PROGRESS) -> Statistic
         for text, vector in zip(questions, vectors[language], strict=True):
             samples.append(_probe(fresh, text, vector, centre))
             progress.advance()
-        noise = measure(samples, tag=tag, language=language, held=language in held)
+        noise = measure(samples, tag=tag, language=language, held=language in held, passages=blocks)
         noises.extend([noise] if noise is not None else [])
     progress.close()
     progress.start("measuring the modules and the vectors")
     return Statistics(
         modules=module_statistics(reader),
-        two_stage=_two_stage(reader, [v for each in vectors.values() for v in each if v is not None]),
+        two_stage=approximate.two_stage(
+            reader, approximate.sampled([v for each in vectors.values() for v in each if v is not None])
+        ),
         trust=measure_trust(reader, list(vectors.values())),
         max_n=reader.view.max_n,
         blocks=blocks,
@@ -109,27 +108,6 @@ def _embedded(reader: Reader, ns: Sequence[int]) -> int:
     import numpy as np
 
     return int(np.isin(np.asarray(ns, np.int64), reader.vectors.ordinals).sum())
-
-
-def _two_stage(reader: Reader, questions: Sequence[Vector]) -> TwoStage | None:
-    """What the two-stage scan misses, where there is one: asked by rows when its codes were made, and by questions."""
-    index = reader.vectors
-    codes = index.coarse if index is not None else None
-    if index is None or codes is None:
-        return None
-    asked = questions[:: max(1, len(questions) // RECALL_SAMPLE)]
-    return TwoStage(
-        generation=codes.generation,
-        questions=len(asked),
-        recall_10=_lower(codes.recall_10, index, asked, 10),
-        recall_60=_lower(codes.recall_100, index, asked, 60),
-    )
-
-
-def _lower(rows: float, index: VectorIndex, asked: Sequence[Vector], k: int) -> float:
-    import numpy as np
-
-    return round(min(rows, index.recall(np.stack(asked), k)), 4) if asked else rows
 
 
 def _vectors(reader: Reader, questions: Sequence[str]) -> Sequence[Vector | None]:

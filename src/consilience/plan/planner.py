@@ -31,6 +31,9 @@ PUSH_AT_MOST = 20_000
 MOST_ASKED = 50
 """Candidates that are asked for at most to meet a filter afterwards, as a multiple of the depth."""
 
+LINKING_SAVES = 0.2
+"""Which share of a question's cost a graph of neighbours has to save to be made (docs/decisions/0260)."""
+
 SPARE = 2.0
 """How many standard deviations more candidates are asked for than a filter is expected to let a full depth through."""
 
@@ -111,8 +114,8 @@ class Plan(Value, frozen=True, kw_only=True):
 class Situation(Value, frozen=True, kw_only=True):
     """What planning needs to know: sizes, what is available, how selective the filters are (None: no filters).
 
-    `two_stage`: the measured recall of the two-stage scan over the `coded` first rows; None where there is none, or
-    where it is not known for what is asked.
+    `two_stage`: the measured recall of the two-stage scan over the `coded` first rows; `hnsw`: that of the graph of
+    neighbours over the `linked` first rows. None where there is none, or where it is not known for what is asked.
     """
 
     blocks: int
@@ -129,6 +132,8 @@ class Situation(Value, frozen=True, kw_only=True):
     has_edges: bool = False
     coded: int = 0
     two_stage: float | None = None
+    linked: int = 0
+    hnsw: float | None = None
 
 
 class Chosen(Value, frozen=True, kw_only=True):
@@ -161,6 +166,7 @@ def situation_of(
     stale = statistics is None or statistics.stale(blocks, modules)
     codes = reader.vectors.coarse if reader.vectors is not None else None
     known_codes = _known_codes(reader) if not stale else None
+    graph = reader.vectors.hnsw if reader.vectors is not None and reader.view.is_head and not stale else None
     return Situation(
         blocks=blocks,
         indexed=_indexed(reader, modules),
@@ -178,6 +184,8 @@ def situation_of(
         has_edges=reader.edges is not None,
         coded=codes.rows if codes is not None and known_codes is not None else 0,
         two_stage=known_codes.recall(query.limit) if known_codes is not None else None,
+        linked=graph.rows if graph is not None else 0,
+        hnsw=graph.recall(query.limit) if graph is not None else None,
     )
 
 
@@ -279,7 +287,12 @@ def _plans(asked: Asked, s: Situation, costs: CostModel) -> Iterator[Plan]:
             if s.has_edges:
                 us = costs.relations(BROUGHT) * (STALE_PENALTY if s.stale else 1.0)
                 step = Step(
-                    generator="related", access=Access.ALL, k=BROUGHT, keep=BROUGHT, us=us, rows=float(BROUGHT)
+                    generator="related",
+                    access=Access.ALL,
+                    k=BROUGHT,
+                    keep=BROUGHT,
+                    us=us,
+                    rows=float(BROUGHT),
                 )
                 yield Plan(steps=(*plan.steps, step), us=plan.us + us, recall=plan.recall)
         else:
@@ -293,7 +306,7 @@ def _finding(asked: Asked, s: Situation, costs: CostModel) -> Iterator[Plan]:
         return
     for access in _accesses(s):
         words = [_lexical(asked, s, costs, access), _scan(asked, s, costs, access)]
-        meaning = [_vectors(asked, s, costs, access), _two_stage(asked, s, costs, access)]
+        meaning = [scan(asked, s, costs, access) for scan in (_vectors, _two_stage, _hnsw)]
         for step, recall in (each for each in (*words, *meaning) if each is not None):
             yield _plan([step], recall, s, costs)
         for one, other in product(words, meaning):
@@ -354,6 +367,38 @@ def _two_stage(asked: Asked, s: Situation, costs: CostModel, access: Access) -> 
     again = looked_at_again(s.coded * share, s.embedded * share, step.k)
     us = costs.embed() + costs.two_stage(s.coded, again) + _listing(s, costs, access)
     return msgspec.structs.replace(step, us=us, scan=Scan.TWO_STAGE), recall * s.two_stage
+
+
+def _hnsw(asked: Asked, s: Situation, costs: CostModel, access: Access) -> tuple[Step, float] | None:
+    """The same, along a graph of neighbours, under the same condition. It knows no filters, so it is asked without."""
+    exact = _vectors(asked, s, costs, access)
+    if exact is None or access is not Access.ALL:
+        return None
+    if s.hnsw is None or s.hnsw < RECALL_FLOOR[asked.intent] or not s.linked:
+        return None
+    step, recall = exact
+    us = costs.embed() + costs.hnsw(s.linked, *looked_at_along(s.linked, s.embedded, step.k))
+    return msgspec.structs.replace(step, us=us, scan=Scan.HNSW), recall * s.hnsw
+
+
+def looked_at_along(linked: float, rows: float, k: int) -> tuple[float, float]:
+    """Of so many rows, `linked` of them in a graph of neighbours: how wide the graph is searched, and how many rows are
+    looked at exactly."""
+    from consilience.index.hnsw import wanted
+
+    width = min(linked, wanted(k))
+    return width, width + rows - linked
+
+
+def hnsw_pays(rows: int, two_stage: float | None) -> bool:
+    """Whether a graph of neighbours over so many vectors saves more than LINKING_SAVES of what a question costs: by the
+    shipped constants, beside the two-stage scan where its recall (None: unknown) reaches the floor."""
+    scans = [SHIPPED.vectors(rows)]
+    if two_stage is not None and two_stage >= RECALL_FLOOR[Intent.SEMANTIC]:
+        scans.append(SHIPPED.two_stage(rows, looked_at_again(rows, rows, DEPTH)))
+    beside = SHIPPED.embed() + SHIPPED.finish(finished(2, DEPTH, rows))
+    saved = min(scans) - SHIPPED.hnsw(rows, *looked_at_along(rows, rows, DEPTH))
+    return saved > LINKING_SAVES * (beside + min(scans))
 
 
 def looked_at_again(coded: float, rows: float, k: int) -> float:
@@ -419,7 +464,7 @@ def _listing(s: Situation, costs: CostModel, access: Access) -> float:
         return 0.0
     if access is Access.CHECKED:
         found = float(_reach(s, access)[0])
-        return costs.read(found) if s.has_facets else costs.scan(found)
+        return min(costs.read(found), costs.scan(found)) if s.has_facets else costs.scan(found)
     return costs.facets(s.eligible)
 
 

@@ -118,7 +118,7 @@ def _meaning(reader: Reader, questions: Sequence[str]) -> dict[str, list[float]]
     index, costs = reader.vectors, reader.costs
     assert index is not None and reader.embedder is not None
     embedder, codes = reader.embedder(), index.coarse
-    found: dict[str, list[float]] = {"embed": [], "vector": [], "two_stage": []}
+    found: dict[str, list[float]] = {"embed": [], "vector": [], "two_stage": [], "hnsw": []}
     for text in questions:
         unheard = f"{text} {time.perf_counter_ns() % 1000}"  # what was asked before is remembered
         started = time.perf_counter()
@@ -130,4 +130,8 @@ def _meaning(reader: Reader, questions: Sequence[str]) -> dict[str, list[float]]
             us = _timed(partial(index.search, vector, planner.DEPTH, scan=Scan.TWO_STAGE))
             again = planner.looked_at_again(codes.rows, index.count, planner.DEPTH)
             found["two_stage"].append(us / costs.two_stage(codes.rows, again))
+        if (graph := index.hnsw) is not None:
+            us = _timed(partial(index.search, vector, planner.DEPTH, scan=Scan.HNSW))
+            width, again = planner.looked_at_along(graph.rows, index.count, planner.DEPTH)
+            found["hnsw"].append(us / costs.hnsw(graph.rows, width, again))
     return found
