@@ -1461,6 +1461,7 @@ Usage: csl bench [OPTIONS] COMMAND [ARGS]...
 Commands:
   quality  Measure retrieval quality on judged collections
   speed    Time brains of several sizes against raw engines
+  ingest   Time how files go in, by format
 
 Options:
   -h, --help  Show this message and exit.
@@ -1538,6 +1539,38 @@ Global options:
 Examples:
   csl bench speed
   csl bench speed --sizes 1000,10000,100000 --repeat 15
+""",
+    "bench ingest": """\
+Usage: csl bench ingest [OPTIONS] [DIR]
+
+  Time how fast files go in, by format: read, parsed, and committed to a
+  brain, beside the parser's library alone.
+
+  Makes brains in a temporary folder. No index is made and no model asked.
+
+Arguments:
+  [DIR]  A folder of files; generated ones if there is none.
+
+Options:
+  --files N   Only so many files of each format.  [x>=1]
+  --size MIB  Of each format, where files are generated.  [default: 1;
+              1<=x<=64]
+  --jobs N    Processes that parse side by side; as many as processors by
+              default.  [1<=x<=64]
+  -h, --help  Show this message and exit.
+
+Global options:
+  --project PATH        The project: its folder, or its consilience.toml.
+  --brain NAME          The brain that a command is about.
+  --actor ID            Who writes: ana@example.org, or lab/crawler.
+  --json                Print one JSON object on standard output.
+  --color / --no-color  Colour, or none, whatever the terminal.
+  -q, --quiet           No progress, notes or warnings.
+
+Examples:
+  csl bench ingest
+  csl bench ingest documents --files 200
+  csl bench ingest --jobs 1 --json
 """,
     "--version": """\
 csl 0.1.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from consilience.bench.ingest import FormatSpeed, IngestSpeed
 from consilience.bench.quality import (
     TOGETHER,
     QualityReport,
@@ -47,7 +48,7 @@ def speed_lines(report: SpeedReport, terminal: Terminal) -> Iterator[str]:
     ]
     for what in dict.fromkeys(row.what for row in report.rows):
         own = [row for row in report.rows if row.what == what]
-        cells = [f"{row.ms:,.1f} ({_times(row.ms, row.raw_ms)})" for row in own]
+        cells = [f"{row.ms:,.1f} ({_times(row.times, 1.0)})" for row in own]
         grown = [_times(own[-1].ms, own[0].ms)] if growth else []
         rows.append((what, *cells, *grown, own[0].raw))
     right = range(1, len(rows[0]) - 1)
@@ -56,7 +57,7 @@ def speed_lines(report: SpeedReport, terminal: Terminal) -> Iterator[str]:
     yield ""
     for size, text, held in zip(report.sizes, report.text, report.bytes, strict=True):
         yield f"{size:,} passages: {text / 1e6:.1f} MB of text, {held / 1e6:.1f} MB on disk ({_times(held, text)})"
-    told = f"medians of {report.repeat}; in brackets: times as long as the engine alone"
+    told = f"medians of {report.repeat}; in brackets: times the CPU of the engine alone; the compound: times as long"
     yield terminal.style(told, "dim")
 
 
@@ -144,3 +145,41 @@ def _difference(found: WayDifference, terminal: Terminal) -> Iterator[str]:
 
 def _percent(share: float) -> str:
     return f"{share * 100:.1f}%"
+
+
+def ingest_lines(report: IngestSpeed, terminal: Terminal) -> Iterator[str]:
+    """One row a format: how much of it, how fast its bytes are read, parsed raw, parsed by us, and taken."""
+    head = ("MB/s", "files", "MB", "bytes", "parser", "reader", "ingest", "passages/s", "parser is")
+    rows = [head, *(_format(each) for each in report.formats)]
+    for place, lines_ in enumerate(table(rows, terminal.width, right=range(1, len(head) - 1))):
+        yield from (terminal.style(line, "dim") if place == 0 else line for line in lines_)
+    yield ""
+    left = sum(each.left for each in report.formats)
+    if left or report.other:
+        yield f"{left:,} could not be read as what they are; {report.other:,} are archives or of no format"
+    jobs = "in one process" if report.jobs == 1 else f"up to {report.jobs} processes parse"
+    yield terminal.style(f"bytes and ingest ({jobs}): by the clock", "dim")
+    yield terminal.style("parser and reader (and how many times the parser's time): CPU time", "dim")
+
+
+def _format(each: FormatSpeed) -> tuple[str, ...]:
+    size = each.bytes / 1e6
+    reader = _rate(size, each.parse_s)
+    if each.raw_s is not None:
+        reader = f"{reader} ({_times(each.parse_s, each.raw_s)})"
+    return (
+        clean(each.format),
+        f"{each.files:,}",
+        f"{size:,.1f}",
+        _rate(size, each.read_s),
+        _rate(size, each.raw_s) if each.raw_s is not None else "-",
+        reader,
+        _rate(size, each.ingest_s),
+        f"{each.passages / max(each.ingest_s, 1e-9):,.0f}",
+        each.raw or "our own",
+    )
+
+
+def _rate(size: float, seconds: float) -> str:
+    rate = size / max(seconds, 1e-6)
+    return f"{rate:,.0f}" if rate >= 100 else f"{rate:,.1f}" if rate >= 1 else f"{rate:,.2f}"

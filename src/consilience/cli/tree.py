@@ -92,6 +92,7 @@ BENCH = Branch(
     {
         "quality": Leaf(f"{_COMMANDS}.bench", "quality", "Measure retrieval quality on judged collections"),
         "speed": Leaf(f"{_COMMANDS}.bench", "speed", "Time brains of several sizes against raw engines"),
+        "ingest": Leaf(f"{_COMMANDS}.bench", "ingest", "Time how files go in, by format"),
     },
 )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from consilience.cli.framework import argument, command
-from consilience.cli.invocation import Invocation
+from consilience.cli.invocation import MOST_JOBS, Invocation
 from consilience.errors import UsageError
 
 if TYPE_CHECKING:
@@ -136,3 +136,48 @@ def speed(invocation: Invocation, sizes: str, repeat: int) -> int:
             progress=invocation.progress(),
         )
     return invocation.emit(lambda: report, lambda terminal: render_bench.speed_lines(report, terminal))
+
+
+@command(
+    "ingest",
+    short_help="Time how files go in, by format",
+    examples=[
+        "csl bench ingest",
+        "csl bench ingest documents --files 200",
+        "csl bench ingest --jobs 1 --json",
+    ],
+)
+@argument(
+    "folder", metavar="[DIR]", required=False, help="A folder of files; generated ones if there is none."
+)
+@click.option("--files", type=click.IntRange(1), metavar="N", help="Only so many files of each format.")
+@click.option(
+    "--size", type=click.IntRange(1, 64), metavar="MIB", default=1, show_default=True,
+    help="Of each format, where files are generated.",
+)  # fmt: skip
+@click.option(
+    "--jobs", type=click.IntRange(1, MOST_JOBS), metavar="N",
+    help="Processes that parse side by side; as many as processors by default.",
+)  # fmt: skip
+def ingest(invocation: Invocation, folder: str | None, files: int | None, size: int, jobs: int | None) -> int:
+    """Time how fast files go in, by format: read, parsed, and committed to a brain, beside the parser's library alone.
+
+    Makes brains in a temporary folder. No index is made and no model asked.
+    """
+    import tempfile
+
+    from consilience.bench.ingest import ingest_speed
+    from consilience.cli import render_bench
+
+    invocation.kept = "nothing is kept of it"
+    with tempfile.TemporaryDirectory(prefix="csl-bench-") as work:
+        report = ingest_speed(
+            Path(work) / "work",
+            Path(folder) if folder is not None else None,
+            clock=invocation.clock,
+            files=files,
+            size=size << 20,
+            jobs=invocation.jobs(jobs),
+            progress=invocation.progress(),
+        )
+    return invocation.emit(lambda: report, lambda terminal: render_bench.ingest_lines(report, terminal))
