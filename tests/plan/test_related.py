@@ -14,6 +14,8 @@ import pytest
 
 from consilience.brain import Brain
 from consilience.embed import EmbedderSpec
+from consilience.index.edges import EdgeIndex
+from consilience.index.edges_file import key_of
 from consilience.index.facets import passes
 from consilience.model import Bundle, Filters, Match, Query
 from consilience.plan.answer import answer
@@ -21,6 +23,7 @@ from consilience.plan.entries import entries_of
 from consilience.plan.expand import Spreading
 from consilience.propose.remember import Fact, remember
 from consilience.protocol import Actor, ActorKind, MemoryType, parse_digest
+from consilience.retain.policy import Policy
 
 ACTOR = Actor(id="ana@example.org", kind=ActorKind.HUMAN)
 NONE = EmbedderSpec(provider="none")
@@ -225,3 +228,49 @@ def test_it_does_not_depend_on_the_hash_seed(made: Path) -> None:
         for seed in ("1", "2")
     }
     assert len(outs) == 1
+
+
+def test_a_file_that_changed_many_times_is_still_what_its_name_names(made: Path, tmp_path: Path) -> None:
+    shutil.copytree(made, tmp_path / "v")
+    folder = tmp_path / "v"
+    with Brain.open(folder / "brain", name="village", embedder=NONE) as changed:
+        for i in range(5):
+            (folder / "docs" / "filters.md").write_text(FILTERS.replace("three widths", f"{i} widths"))
+            changed.ingest([folder / "docs"], actor=ACTOR, clock=now, root=folder)
+        match = saying(asked(changed), "Rinse the mesh")
+        assert match is not None and match.via is not None and match.via.by == ("link",)
+
+
+def test_a_name_of_many_files_names_none(made: Path, tmp_path: Path) -> None:
+    shutil.copytree(made, tmp_path / "v")
+    folder = tmp_path / "v"
+    text = PUMPS.replace("filters.md#cleaning", "https://example.org/wiki/spare-parts")
+    (folder / "docs" / "pumps.md").write_text(text)
+    with Brain.open(folder / "brain", name="village", embedder=NONE) as many:
+        for i in range(4):
+            (folder / "docs" / str(i)).mkdir()
+            (folder / "docs" / str(i) / "spare-parts.md").write_text(f"# Depot\n\nShelf {i} of the depot.\n")
+            many.ingest([folder / "docs"], actor=ACTOR, clock=now, root=folder)
+            shown = [m for m in asked(many).matches if "depot" in m.text]
+            assert len(shown) == (i + 1 if i < 3 else 0)
+
+
+def test_a_redaction_leaves_no_link_of_what_it_took(made: Path, tmp_path: Path) -> None:
+    shutil.copytree(made, tmp_path / "v")
+    path = tmp_path / "v" / "brain"
+    link = key_of("path", "docs/filters.md").to_bytes(8, "big")
+    mentions = path / "derived" / "edges.db"
+    with Brain.open(
+        path, name="village", embedder=NONE, policy=Policy(redact=True, canonical_redact=True)
+    ) as brain:
+        pump = asked(brain).matches[0]
+        with EdgeIndex.open_for_write(mentions):  # all is in the file now, not in its log
+            pass
+        assert mentions.read_bytes().count(link) > 2  # the name, in a table and its index, and who uses it
+        brain.redact([pump.block_id], reason="asked", actor=ACTOR, clock=now)
+        with EdgeIndex.open_for_write(mentions):
+            pass
+        assert mentions.read_bytes().count(link) <= 2
+        brain.index()
+        assert mentions.read_bytes().count(link) <= 2
+        assert all(match.resolvable for match in asked(brain, "replaced the gasket in spring").matches)
