@@ -55,7 +55,7 @@ def test_c19_indices_statistics_and_floor(farm: Product) -> None:
     assert index(data, "vectors")["available"] is True and index(data, "vectors")["consulted"] is True
     assert "fresh" in data["statistics"]
     assert data["floor"]["samples"] > 0
-    assert (data["floor"]["threshold"], data["floor"]["speaks"]) == ("0.5000", "0.8000")
+    assert (data["floor"]["threshold"], data["floor"]["speaks"]) == ("0.2000", "0.7500")
     assert index(explained(farm, "west"), "vectors")["available"] is False
 
 

@@ -9,13 +9,13 @@ from consilience.model import Value
 from consilience.plan.questions import QUESTIONS_VERSION
 from consilience.plan.statistics import Noise, Spread, spread
 
-SPEAKS = 0.80
+SPEAKS = 0.75
 """Least strength of a brain's best match: where nothing reaches it, the brain has nothing to say."""
 
 FLOOR = 0.20
 """Least strength of every match of a brain that speaks: whether it knows the subject is told by its best match."""
 
-COVERAGE_WEIGHT = 0.3
+COVERAGE_WEIGHT = 0.4
 
 
 class Usual(Value, frozen=True, kw_only=True):
