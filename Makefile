@@ -11,7 +11,7 @@ FUZZ_SECONDS ?= 180
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test pytest lint format readme soak fuzz bench clean venv-semantic venv-dev
+.PHONY: help demo test pytest lint format readme soak fuzz realfiles bench clean venv-semantic venv-dev
 
 help:
 	@echo 'make demo     install into $(VENV) and ask three small brains a few questions'
@@ -21,6 +21,7 @@ help:
 	@echo 'make soak     the long runs; PYTEST_ARGS=--soak-examples=10000 makes them shorter'
 	@echo 'make fuzz     queries nobody wrote, against the guard and the seal; FUZZ_SECONDS=600 for longer with atheris'
 	@echo 'make bench    the benchmarks that there are, and how to run one'
+	@echo 'make realfiles DIR=... every file below a folder through its reader: how many, how many passages, what failed'
 	@echo 'make readme   put the output of the demo into the README'
 	@echo 'make format   put the code into its format'
 	@echo 'make clean    remove everything that was made here, $(VENV) included'
@@ -47,6 +48,9 @@ format: venv-dev
 
 readme: demo
 	@$(BIN)/python demo/readme.py
+
+realfiles: venv-dev
+	$(BIN)/python bench/bench_readers.py real $(DIR)
 
 soak: venv-dev
 	$(BIN)/python -m pytest -m soak -n $(JOBS) $(PYTEST_ARGS)
