@@ -66,6 +66,7 @@ def test_every_way_of_asking_is_measured(report: QualityReport) -> None:
         "grouped",
         "fused",
         "fused, no floor",
+        "by strength",
         "plain RRF",
     ]
     for subject in report.subjects:

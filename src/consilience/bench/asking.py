@@ -73,6 +73,9 @@ def ways_of_several(mades: Sequence[Made]) -> Iterator[Way]:
     yield Way("fused", "all brains, as the product answers", composed(True, True))
     yield Way("fused, no floor", "all brains, none of them silent", composed(True, False))
     yield Way(
+        "by strength", "all brains, by strength and not by rank, to compare", _by_strength(team, documents)
+    )
+    yield Way(
         "plain RRF", "reciprocal ranks alone: no floor, ties not broken by strength", _plain(mades, documents)
     )
 
@@ -103,6 +106,21 @@ def _of_compound(result: CompoundResult, documents: Mapping[str, Mapping[str, tu
             ranking += _documents(documents[each.brain], [match.block_id, *each.also])
     answered = frozenset(c.brain for match in result.matches for c in match.brains)
     return Found(tuple(dict.fromkeys(ranking)), answered)
+
+
+def _by_strength(
+    team: Compound, documents: Mapping[str, Mapping[str, tuple[str, ...]]]
+) -> Callable[[str, str], Found]:
+    def ask(text: str, _: str) -> Found:
+        grouped = team.search(Query(text=text, limit=DEPTH))
+        held = [(c, match) for match in grouped.matches for c in match.brains]
+        held.sort(key=lambda each: (-(each[0].strength or 0.0), each[0].rank, each[1].block_id))
+        ranking: list[str] = []
+        for each, match in held:
+            ranking += _documents(documents[each.brain], [match.block_id, *each.also])
+        return Found(tuple(dict.fromkeys(ranking)), frozenset(each.brain for each, _ in held))
+
+    return ask
 
 
 def _plain(
