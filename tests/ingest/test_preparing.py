@@ -118,7 +118,7 @@ def test_a_small_job_and_one_that_is_known_start_no_process(
     def never(*_: object) -> Parsers:
         raise AssertionError("a process was started")
 
-    monkeypatch.setattr("consilience.ingest.preparing.Parsers", never)
+    monkeypatch.setattr("consilience.ingest.pool.Parsers", never)
     kept = Kept(tmp_path)
     for n in range(30):
         kept.write(f"{n}.md", *(f"Pump {n}.{k} turns without a sound." for k in range(200)))

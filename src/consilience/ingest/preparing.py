@@ -10,21 +10,23 @@ import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from consilience.errors import ConsilienceError
 from consilience.ingest import archives
 from consilience.ingest.discover import Found, Inside
 from consilience.ingest.model import Document, Passage, Skip
 from consilience.ingest.passages import split
-from consilience.ingest.pool import Parsers
 from consilience.ingest.prepared import Prepared, distinct, passage_block
 from consilience.ingest.readers import media_type_of, read_as, reader_id
-from consilience.ingest.readers.contained import Parsed
 from consilience.ingest.readers.formats import ARCHIVES, FORMAT_OF, HOLDERS
 from consilience.ingest.standing import is_current
 from consilience.protocol import Digest, sha256
 from consilience.store import Store
+
+if TYPE_CHECKING:
+    from consilience.ingest.pool import Parsers
+    from consilience.ingest.readers.contained import Parsed
 
 HOME_BYTES = 256 << 10
 """So much is parsed in this process before any other is started: a process costs about as much as parsing that."""
@@ -202,7 +204,7 @@ class Preparing:
         if self._parsers is None:
             if self._parsed_here < HOME_BYTES or self._to_come < WORTH_BYTES:
                 return None
-            self._parsers = Parsers(self._jobs)
+            self._parsers = _started_for(self._jobs)
         return self._parsers
 
     # --- what came of it --------------------------------------------------------------------------------------
@@ -234,6 +236,12 @@ class Preparing:
         if isinstance(document, Skip) or document.rows is not None:
             return document, ()
         return document, distinct(split(document))
+
+
+def _started_for(jobs: int) -> Parsers:
+    from consilience.ingest.pool import Parsers  # threads and pipes, which a small job is spared
+
+    return Parsers(jobs)
 
 
 def processors() -> int:
