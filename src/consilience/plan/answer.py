@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from consilience.errors import QueryError
@@ -19,7 +19,7 @@ from consilience.plan.expand_answer import ASSOCIATIVE, Expanded, expand, how_fa
 from consilience.plan.floor import Features, least_strength, strength
 from consilience.plan.intent import Intent, understand
 from consilience.plan.matches import verified
-from consilience.plan.rank import fuse_generators, weight_of
+from consilience.plan.rank import Hearing, fuse_generators, weight_of
 from consilience.plan.reader import Reader
 from consilience.protocol import MemoryType, format_digest
 from consilience.store import Hidden
@@ -210,17 +210,28 @@ def _measured(work: Working, ran: Sequence[Ran], visible: dict[int, Hidden | Non
     ns = sorted({n for _, listed in lists for n in listed})
     coverage, roles = features.coverage(work, ns), features.roles(work, ns)
     features.set_centre(work)
-    similarity, exact = features.similarities(work, ns), features.exact(work, ns)
+    exact, hearing = features.exact(work, ns), features.hearing(work, ns)
+    judged = _judged(work, ns, coverage, hearing)
+    out = []
+    for ranked in fuse_generators(lists, coverage, roles, hearing):
+        measured, value = judged[ranked.n]
+        out.append(Candidate(ranked.n, ranked.score, value, ranked.n in exact, measured))
+    return out
+
+
+def _judged(
+    work: Working, ns: Sequence[int], coverage: Mapping[int, float], hearing: Hearing
+) -> dict[int, tuple[Features, float | None]]:
+    """What strength is made of, and strength, where noise is measured."""
     statistics = work.reader.statistics
     noise = statistics.noise_for(work.language) if statistics is not None else None
-    out = []
-    hearing = features.hearing(work, ns)
-    for ranked in fuse_generators(lists, coverage, roles, hearing):
-        n, foreign = ranked.n, ranked.n in hearing.foreign
+    similarity = features.similarities(work, ns)
+    out: dict[int, tuple[Features, float | None]] = {}
+    for n in ns:
+        foreign = n in hearing.foreign
         near = similarity.get(n) if foreign or not hearing.weak else None
-        measured = Features(n=n, coverage=coverage.get(n, 0.0), similarity=near, foreign=foreign)
-        value = strength(measured, noise) if noise is not None else None
-        out.append(Candidate(ranked.n, ranked.score, value, ranked.n in exact, measured))
+        found = Features(n=n, coverage=coverage.get(n, 0.0), similarity=near, foreign=foreign)
+        out[n] = found, strength(found, noise) if noise is not None else None
     return out
 
 
@@ -242,8 +253,15 @@ def _conclude(
     least = least_strength(best) if applied else None
     kept = [c for c in ranked if _passes(c, least)]
     below = [c for c in ranked if not _passes(c, least)]
-    expanded = expand(work, [(c.n, c.score) for c in kept], [c.n for c in below], how)
-    kept = _with_relations(work, kept, below, visible, expanded)
+
+    def may_be_shown(ns: Sequence[int]) -> Collection[int]:
+        found = _visible(work, ns)
+        visible.update(found)
+        return found.keys()
+
+    values = [(c.n, c.score) for c in kept]
+    expanded = expand(work, values, [c.n for c in below], how, may_be_shown)
+    kept = _with_relations(work, kept, below, expanded)
     below = [c for c in below if c.n not in expanded.ways]
     shown = groups(work, [c.n for c in kept], visible)
     by_n = {c.n: c for c in kept}
@@ -300,7 +318,6 @@ def _with_relations(
     work: Working,
     kept: list[Candidate],
     below: Sequence[Candidate],
-    visible: dict[int, Hidden | None],
     expanded: Expanded,
 ) -> list[Candidate]:
     """What was found, and what was brought in, by what each has with relations."""
@@ -308,22 +325,11 @@ def _with_relations(
         return kept
     held = {c.n: c for c in below if c.n in expanded.ways}
     new = [n for n in expanded.ways if n not in held]
-    visible.update(_visible(work, new))
-    new = [n for n in new if n in visible]
-    judged = _judged(work, new)
+    judged = _judged(work, new, features.coverage(work, new), features.hearing(work, new))
     brought = [Candidate(n, 0.0, value, False, found) for n, (found, value) in judged.items()]
     brought += [dataclasses.replace(c, score=0.0) for c in held.values()]
     out = [dataclasses.replace(c, score=c.score + expanded.added.get(c.n, 0.0)) for c in (*kept, *brought)]
     return sorted(out, key=lambda c: (-c.score, c.n))
-
-
-def _judged(work: Working, ns: Sequence[int]) -> dict[int, tuple[Features, float | None]]:
-    """What strength is made of, and strength, of blocks that no generator found."""
-    statistics = work.reader.statistics
-    noise = statistics.noise_for(work.language) if statistics is not None else None
-    coverage, similarity = features.coverage(work, ns), features.similarities(work, ns)
-    found = {n: Features(n=n, coverage=coverage.get(n, 0.0), similarity=similarity.get(n)) for n in ns}
-    return {n: (each, strength(each, noise) if noise is not None else None) for n, each in found.items()}
 
 
 def _passes(candidate: Candidate, least: float | None) -> bool:
@@ -355,14 +361,5 @@ def _mean_weights(work: Working, ran: Sequence[Ran], ranked: Sequence[Candidate]
     hearing = features.hearing(work, sorted(coverage))
     if hearing.weak:
         return [0.0 if each.step.generator == "vectors" else 1.0 for each in ran]
-    best = max(coverage.values(), default=0.0)
-    return [
-        round(
-            max(
-                (weight_of(each.step.generator, h.n, coverage, best, hearing) for h in each.hits.hits),
-                default=0.0,
-            ),
-            3,
-        )
-        for each in ran
-    ]
+    heard = (weights(e.step.generator, [h.n for h in e.hits.hits], coverage, hearing) for e in ran)
+    return [round(max(each, default=0.0), 3) for each in heard]

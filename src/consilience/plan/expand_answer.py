@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -43,12 +43,17 @@ def how_far(work: Working) -> Spreading | None:
 
 
 def expand(
-    work: Working, found: Sequence[tuple[int, float]], others: Collection[int], how: Spreading | None
+    work: Working,
+    found: Sequence[tuple[int, float]],
+    others: Collection[int],
+    how: Spreading | None,
+    shown: Callable[[Sequence[int]], Collection[int]],
 ) -> Expanded:
     """Spread from what was found: (ordinal, value over the best's), best first, of those that the floor lets through.
 
     Where relations are asked for, blocks are brought in that pass the question's filters and may be shown: `others`,
-    candidates that the floor held back, and those that no generator found. Never from nothing: a silent brain stays so.
+    candidates that the floor held back, and those that no generator found and that may be `shown` at the snapshot.
+    Never from nothing: a silent brain stays so.
     """
     started = time.perf_counter()
     held = {n for n, _ in found}
@@ -59,7 +64,9 @@ def expand(
         parts = {n: value for n, value in ranks.items() if n in held}
     if work.query.related and found:
         reached = spread(found, Relations(work, ASSOCIATIVE.along), ASSOCIATIVE)
-        ways = _brought(work, [each for each in reached if each.n not in held], others)
+        fresh = [each for each in reached if each.n not in held]
+        may = shown([each.n for each in fresh if each.n not in others])
+        ways = _brought(work, [each for each in fresh if each.n in others or each.n in may], others)
         ranks = added(list(ways.values()), ASSOCIATIVE)
         parts |= {n: min(value, ASSOCIATIVE.weight) for n, value in ranks.items()}
     return Expanded(parts, ways, (time.perf_counter() - started) * 1e6)
