@@ -43,7 +43,9 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> SpeedReport:
 def test_every_operation_is_timed_at_every_size(report: SpeedReport) -> None:
     assert report.sizes == (20, 60)
     assert [(row.what, row.size) for row in report.rows] == [(o, s) for o in OPERATIONS for s in (20, 60)]
-    assert all(row.ms > 0 and row.raw_ms > 0 for row in report.rows)
+    assert all(row.ms > 0 and row.raw_ms > 0 and row.times > 0 for row in report.rows)
+    by_time = [row for row in report.rows if row.what == "compound of two"]
+    assert all(row.times == pytest.approx(row.ms / row.raw_ms, abs=0.02) for row in by_time)
     assert report.text[0] < report.text[1] and all(report.bytes)
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import accumulate
 from pathlib import Path
+from typing import NamedTuple
 
 from consilience.bench import cold
 from consilience.bench.brains import ACTOR, block_of, fill
@@ -41,14 +42,27 @@ MOST_COLD = 5
 
 
 class SpeedRow(Value, frozen=True, kw_only=True):
-    """One operation on a brain of `size` passages, beside the same work done with the engine alone: milliseconds,
-    medians over the repetitions, of cold processes the least, in CPU time. `raw` says what the engine did."""
+    """One operation on a brain of `size` passages, beside the same work done with the engine alone, `raw`:
+    milliseconds and milliseconds of CPU, medians over the repetitions; of cold processes CPU only, the least.
+
+    `times` is how many times the engine's CPU it took: other work on the machine hits long operations more than short
+    ones. Of the compound it is time over time, since its members run side by side."""
 
     what: str
     size: int
     ms: float
+    cpu_ms: float
     raw: str
     raw_ms: float
+    raw_cpu_ms: float
+    times: float
+
+
+class _Took(NamedTuple):
+    """Milliseconds, and milliseconds of CPU."""
+
+    ms: float
+    cpu: float
 
 
 class SpeedReport(Value, frozen=True, kw_only=True):
@@ -82,8 +96,18 @@ class _Bench:
     def open(self, name: str = "a", embedder: EmbedderSpec = WORDS_ALONE) -> Brain:
         return Brain.open(self.folder / name, name=name, embedder=embedder)
 
-    def row(self, what: str, ms: float, raw: str, raw_ms: float) -> SpeedRow:
-        return SpeedRow(what=what, size=self.size, ms=round(ms, 3), raw=raw, raw_ms=round(raw_ms, 3))
+    def row(self, what: str, taken: _Took, raw: str, raw_taken: _Took, *, by_cpu: bool = True) -> SpeedRow:
+        own, beside = (taken.cpu, raw_taken.cpu) if by_cpu else (taken.ms, raw_taken.ms)
+        return SpeedRow(
+            what=what,
+            size=self.size,
+            ms=round(taken.ms, 3),
+            cpu_ms=round(taken.cpu, 3),
+            raw=raw,
+            raw_ms=round(raw_taken.ms, 3),
+            raw_cpu_ms=round(raw_taken.cpu, 3),
+            times=round(own / max(beside, 1e-3), 2),
+        )
 
 
 def speed(
@@ -140,19 +164,19 @@ def _measure(bench: _Bench) -> Iterator[SpeedRow]:
     if cold.measurable():
         yield _cold(bench)
     with bench.open() as brain:
-        verified = _ms(brain.verify)
-    yield bench.row("verify", verified, "hash every row", _ms(bench.rows.hash_all))
+        verified = _took(brain.verify)
+    yield bench.row("verify", verified, "hash every row", _took(bench.rows.hash_all))
 
 
 def _making(bench: _Bench) -> Iterator[SpeedRow]:
     blocks = [block_of(text) for text in dict.fromkeys(bench.texts.values())]
     path = bench.folder / "a"
     with Brain.create(path, name="a", embedder=EmbedderSpec(provider="none")) as brain:
-        taken = _ms(lambda: fill(brain, "a", bench.texts, blocks, bench.clock()))
+        taken = _took(lambda: fill(brain, "a", bench.texts, blocks, bench.clock()))
         pairs = [(block.id, block.data) for block in blocks]
-        yield bench.row("commit all", taken, "SQLite, one commit", _ms(lambda: bench.rows.add(pairs)))
-        taken = _ms(brain.index)
-    yield bench.row("index all", taken, "tantivy", _ms(lambda: bench.words.add(bench.texts.values())))
+        yield bench.row("commit all", taken, "SQLite, one commit", _took(lambda: bench.rows.add(pairs)))
+        taken = _took(brain.index)
+    yield bench.row("index all", taken, "tantivy", _took(lambda: bench.words.add(bench.texts.values())))
 
 
 def _ingesting(bench: _Bench) -> SpeedRow:
@@ -160,7 +184,7 @@ def _ingesting(bench: _Bench) -> SpeedRow:
     file = bench.folder / "texts.md"
     file.write_text("\n\n".join(bench.texts.values()), encoding="utf-8")
     with Brain.create(bench.folder / "c", name="c", embedder=WORDS_ALONE) as brain:
-        taken = _ms(lambda: brain.ingest([file], actor=ACTOR, clock=bench.clock, root=bench.folder))
+        taken = _took(lambda: brain.ingest([file], actor=ACTOR, clock=bench.clock, root=bench.folder))
 
     def raw() -> None:
         texts = file.read_text(encoding="utf-8").split("\n\n")
@@ -168,7 +192,7 @@ def _ingesting(bench: _Bench) -> SpeedRow:
             rows.add([(hashlib.sha256(t.encode()).digest(), t.encode()) for t in texts])
         RawWords(bench.folder / "file").add(texts)
 
-    return bench.row("ingest one file", taken, "SQLite and tantivy", _ms(raw))
+    return bench.row("ingest one file", taken, "SQLite and tantivy", _took(raw))
 
 
 def _with_vectors(bench: _Bench) -> Iterator[SpeedRow]:
@@ -176,19 +200,19 @@ def _with_vectors(bench: _Bench) -> Iterator[SpeedRow]:
     raw_vectors = RawVectors(bench.folder / "raw.npy", embedder)
     shutil.copytree(bench.folder / "a", bench.folder / "v")
     with bench.open("v", HASHED) as brain:
-        taken = _ms(brain.index)
+        taken = _took(brain.index)
         yield bench.row(
-            "embed all", taken, "hash and numpy", _ms(lambda: raw_vectors.add(bench.texts.values()))
+            "embed all", taken, "hash and numpy", _took(lambda: raw_vectors.add(bench.texts.values()))
         )
         brain.search(Query(text=bench.questions[0]))
         both, raw = [], []
         for question in bench.questions:
             query = Query(text=question, floor=False)
-            both.append(_ms(lambda q=query: brain.search(q)))  # type: ignore[misc]
+            both.append(_took(lambda q=query: brain.search(q)))  # type: ignore[misc]
             raw.append(
-                _ms(lambda q=question: (bench.words.search(q), raw_vectors.search(q)))  # type: ignore[misc]
+                _took(lambda q=question: (bench.words.search(q), raw_vectors.search(q)))  # type: ignore[misc]
             )
-    yield bench.row("search, vectors", statistics.median(both), "tantivy and numpy", statistics.median(raw))
+    yield bench.row("search, vectors", _middle(both), "tantivy and numpy", _middle(raw))
 
 
 def _cold(bench: _Bench) -> SpeedRow:
@@ -198,7 +222,8 @@ def _cold(bench: _Bench) -> SpeedRow:
     asked = cold.search_command(project.root, "a", bench.questions[0])
     raw = cold.raw_search_command(bench.folder / "raw", bench.folder / "raw.db", bench.questions[0])
     repeat = min(bench.repeat, MOST_COLD)
-    return bench.row("cold search", cold.cpu_ms(asked, repeat), "engines, CPU time", cold.cpu_ms(raw, repeat))
+    own, engines = cold.cpu_ms(asked, repeat), cold.cpu_ms(raw, repeat)
+    return bench.row("cold search", _Took(own, own), "engines, CPU time", _Took(engines, engines))
 
 
 def _adding(bench: _Bench) -> Iterator[SpeedRow]:
@@ -207,10 +232,10 @@ def _adding(bench: _Bench) -> Iterator[SpeedRow]:
         for place in range(bench.repeat):
             text = f"one more passage, the {place}th"
             block = block_of(text)
-            taken.append(_ms(lambda t=text, b=block: _one_more(bench, brain, t, b)))  # type: ignore[misc]
+            taken.append(_took(lambda t=text, b=block: _one_more(bench, brain, t, b)))  # type: ignore[misc]
             pair = [(block.id, block.data)]
-            raw.append(_ms(lambda p=pair, t=text: _one_more_raw(bench, p, t)))  # type: ignore[misc]
-    yield bench.row("add one passage", statistics.median(taken), "SQLite and tantivy", statistics.median(raw))
+            raw.append(_took(lambda p=pair, t=text: _one_more_raw(bench, p, t)))  # type: ignore[misc]
+    yield bench.row("add one passage", _middle(taken), "SQLite and tantivy", _middle(raw))
 
 
 def _one_more(bench: _Bench, brain: Brain, text: str, block: Block) -> None:
@@ -236,9 +261,9 @@ def _opening(bench: _Bench) -> SpeedRow:
 def _reading(bench: _Bench) -> SpeedRow:
     ids = [block_of(text).id for text in list(bench.texts.values())[: bench.repeat]]
     with bench.open() as brain:
-        taken = [_ms(lambda i=i: brain.block(format_digest(i))) for i in ids]  # type: ignore[misc]
-    raw = [_ms(lambda i=i: bench.rows.one(i)) for i in ids]  # type: ignore[misc]
-    return bench.row("block", statistics.median(taken), "SQLite, by id", statistics.median(raw))
+        taken = [_took(lambda i=i: brain.block(format_digest(i))) for i in ids]  # type: ignore[misc]
+    raw = [_took(lambda i=i: bench.rows.one(i)) for i in ids]  # type: ignore[misc]
+    return bench.row("block", _middle(taken), "SQLite, by id", _middle(raw))
 
 
 def _asking(bench: _Bench) -> Iterator[SpeedRow]:
@@ -249,24 +274,30 @@ def _asking(bench: _Bench) -> Iterator[SpeedRow]:
         alone, raw, together, slowest = [], [], [], []
         for question in bench.questions:
             query = Query(text=question, floor=False)
-            alone.append(_ms(lambda q=query: one.search(q)))  # type: ignore[misc]
-            raw.append(_ms(lambda q=question: bench.words.search(q)))  # type: ignore[misc]
-            slowest.append(max(alone[-1], _ms(lambda q=query: other.search(q))))  # type: ignore[misc]
-            together.append(_ms(lambda q=query: team.search(q, fuse=False)))  # type: ignore[misc]
-    yield bench.row("search", statistics.median(alone), "tantivy, 60 best", statistics.median(raw))
+            alone.append(_took(lambda q=query: one.search(q)))  # type: ignore[misc]
+            raw.append(_took(lambda q=question: bench.words.search(q)))  # type: ignore[misc]
+            slowest.append(max(alone[-1], _took(lambda q=query: other.search(q))))  # type: ignore[misc]
+            together.append(_took(lambda q=query: team.search(q, fuse=False)))  # type: ignore[misc]
+    yield bench.row("search", _middle(alone), "tantivy, 60 best", _middle(raw))
     yield bench.row(
-        "compound of two", statistics.median(together), "its slowest member", statistics.median(slowest)
+        "compound of two", _middle(together), "its slowest member", _middle(slowest), by_cpu=False
     )
 
 
-def _ms(work: Callable[[], object]) -> float:
-    started = time.perf_counter()
+def _took(work: Callable[[], object]) -> _Took:
+    started, used = time.perf_counter(), time.process_time()
     work()
-    return (time.perf_counter() - started) * 1e3
+    return _Took((time.perf_counter() - started) * 1e3, (time.process_time() - used) * 1e3)
 
 
-def _median(work: Callable[[], object], repeat: int) -> float:
-    return statistics.median(_ms(work) for _ in range(repeat))
+def _middle(several: Sequence[_Took]) -> _Took:
+    return _Took(
+        statistics.median(each.ms for each in several), statistics.median(each.cpu for each in several)
+    )
+
+
+def _median(work: Callable[[], object], repeat: int) -> _Took:
+    return _middle([_took(work) for _ in range(repeat)])
 
 
 # --- generated text -----------------------------------------------------------------------------------------

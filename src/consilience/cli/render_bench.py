@@ -57,7 +57,7 @@ def speed_lines(report: SpeedReport, terminal: Terminal) -> Iterator[str]:
     yield ""
     for size, text, held in zip(report.sizes, report.text, report.bytes, strict=True):
         yield f"{size:,} passages: {text / 1e6:.1f} MB of text, {held / 1e6:.1f} MB on disk ({_times(held, text)})"
-    told = f"medians of {report.repeat}; in brackets: times the CPU of the engine alone; the compound: times as long"
+    told = f"medians of {report.repeat}; in brackets: times the engine's CPU, of the compound its time"
     yield terminal.style(told, "dim")
 
 
