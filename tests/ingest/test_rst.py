@@ -180,3 +180,11 @@ def test_tabs_and_line_blocks() -> None:
     found = passages("| First line of verse\n| second line of verse\n\nTab::\n\n\tx = 1\n")
     assert found[0].text == "First line of verse second line of verse"
     assert found[-1].text == "x = 1"
+
+
+def test_the_date_in_the_fields_below_a_title_is_the_documents() -> None:
+    for date in ("2024-08-15", "$Date: 2024-08-15 10:43:38 +0200 (Do, 15. Aug 2024) $"):
+        document = read(f"Ponds\n=====\n\n:Author: Ada\n:Date: {date}\n\nWords.\n".encode(), "a.rst")
+        assert isinstance(document, Document) and document.date == "2024-08-15"
+    document = read(b"Ponds\n=====\n\nWords first.\n\n* an item\n\n:Date: 2024-08-15\n", "a.rst")
+    assert isinstance(document, Document)

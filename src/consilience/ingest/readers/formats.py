@@ -86,12 +86,15 @@ FORMATS = (
         reader="markdown",
         media_types=(MARKDOWN,),
         suffixes=(".md", ".markdown", ".mdown", ".mkd", ".mkdn", ".mdx", ".qmd"),
+        rule=2,
     ),
-    Format(title="reStructuredText", reader="rst", media_types=(RST,), suffixes=(".rst", ".rest")),
+    Format(title="reStructuredText", reader="rst", media_types=(RST,), suffixes=(".rst", ".rest"), rule=2),
     Format(title="plain text", reader="plain", media_types=(PLAIN,), suffixes=(".txt", ".text", ".asc")),
     Format(title="HTML", reader="html", media_types=(HTML,), suffixes=(".html", ".htm"), rule=2),
     Format(title="XHTML", reader="html", media_types=(XHTML,), suffixes=(".xhtml",), rule=2),
-    Format(title="Jupyter notebook", reader="notebook", media_types=(NOTEBOOK,), suffixes=(".ipynb",)),
+    Format(
+        title="Jupyter notebook", reader="notebook", media_types=(NOTEBOOK,), suffixes=(".ipynb",), rule=2
+    ),
     Format(
         title="PDF",
         reader="pdf",

@@ -16,7 +16,7 @@ from markdown_it.token import Token
 from consilience.ingest import metadata
 from consilience.ingest.decoding import Decoded
 from consilience.ingest.model import Document, TextBlock
-from consilience.ingest.readers import inline_html
+from consilience.ingest.readers import admonitions, inline_html
 from consilience.ingest.readers.media import MARKDOWN, READERS
 from consilience.ingest.readers.outline import Outline
 
@@ -113,7 +113,8 @@ class _Reader:
     def __init__(self, decoded: Decoded, name: str) -> None:
         self.decoded = decoded
         self.name = name
-        self.lines = decoded.text.split("\n")
+        self.text = admonitions.plain(decoded.text)
+        self.lines = self.text.split("\n")
         self.warnings = list(decoded.warnings)
         self.blocks: list[TextBlock] = []
         self.covered = bytearray(len(self.lines) + 1)
@@ -124,7 +125,7 @@ class _Reader:
         self.outline = Outline("")
 
     def document(self) -> Document:
-        text = self._front_matter(self.decoded.text)
+        text = self._front_matter(self.text)
         env: dict[str, Any] = {}
         tokens = _parser().parse(text, env)
         self.outline = Outline(self._title(tokens))

@@ -85,6 +85,8 @@ class _Reader:
         self._definitions()
         start, header = self._header()
         self.outline = Outline(self._title(start))
+        if not header:
+            self._docinfo()
         if header:
             self._emit(header, "boilerplate", start - header.count("\n") - 1, start - 1)
         self._body(start, len(self.lines), 0, 0, None)
@@ -144,6 +146,19 @@ class _Reader:
         if pattern is _HEADER and not (self.fields.keys() & metadata.HEAD_KEYS):
             return 0, ""
         return end, render("\n".join(shown))
+
+    def _docinfo(self) -> None:
+        """The fields below the title (author, date), which stay in the body: what they declare is remembered."""
+        shown = [i for i, line in enumerate(self.lines[:60]) if line.strip()][:8]
+        first = next((i for i in shown if _FIELD.match(self.lines[i])), None)
+        if first is None:
+            return
+        for line in self.lines[first:]:
+            match = _FIELD.match(line)
+            if match is None and not line[:1].isspace():
+                return
+            if match is not None and match[1].lower() in metadata.HEAD_KEYS:
+                self.fields.setdefault(match[1].lower(), render(line[match.end() :]).strip())
 
     def _title(self, start: int) -> str:
         title = self.fields.get("title", "")
