@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from consilience.ingest import role_of
+from consilience.ingest.roles import is_licence_file
 
 ROLES = {"prose", "code", "list", "table", "reference", "toc", "boilerplate", "heading"}
 
@@ -56,3 +57,18 @@ def test_what_a_reader_would_call_it(role: str, text: str, headings: tuple[str, 
 @given(st.text(max_size=300), st.lists(st.text(max_size=20), max_size=3))
 def test_any_text_has_one_of_the_roles(text: str, headings: list[str]) -> None:
     assert role_of(text, headings) in ROLES
+
+
+@pytest.mark.parametrize(
+    "origin",
+    ["LICENSE", "a/COPYING.LESSER", "pkg.zip!/licence.txt", "docs/NOTICE", "Unlicense", "debian/copyright"],
+)
+def test_licence_files_are_known_by_name(origin: str) -> None:
+    assert is_licence_file(origin)
+
+
+@pytest.mark.parametrize(
+    "origin", ["licensing.md", "notice.txt", "copyrights-explained.md", "LICENSE/readme.md", ""]
+)
+def test_other_files_are_none(origin: str) -> None:
+    assert not is_licence_file(origin)

@@ -105,3 +105,12 @@ def test_everything_introduced_in_the_files_of_a_block_may_hold_its_words(brain:
         touched = may_be_introduced_by(view, [found[LEAD_IN].n])
     assert {found[ITEM].n, found[INNER].n, found[CODE].n} <= touched
     assert found[LEAD_IN].n not in touched
+
+
+def test_what_stands_in_licence_files_alone_is_boilerplate(brain: Brain, tmp_path: Path) -> None:
+    terms = "You may sail this ferry for any purpose, provided that you bring it back."
+    (tmp_path / "docs" / "LICENSE").write_text(f"{terms}\n\n{ITEM}\n")
+    brain.ingest([tmp_path / "docs"], actor=ACTOR, clock=now, root=tmp_path)
+    found = entries(brain)
+    assert found[terms].role == "boilerplate"
+    assert found[ITEM].role == "prose"

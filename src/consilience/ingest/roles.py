@@ -86,6 +86,14 @@ _CODE_SIGN = re.compile(
 _ASSIGNMENT = re.compile(r"^\S+(?:, \S+)*(?:: \S+)? = \S")
 
 
+_LICENCE_FILE = re.compile(r"(?:^|/)(?:(?i:(?:un)?licen[cs]es?|copying|copyright)|NOTICE)(?:[.-][\w.+-]*)?$")
+
+
+def is_licence_file(origin: str) -> bool:
+    """Whether a path is that of a file which projects keep their licence in: LICENSE, COPYING.LESSER, NOTICE.txt."""
+    return _LICENCE_FILE.search(origin) is not None
+
+
 def role_of(text: str, headings: Sequence[str] = ()) -> str:
     """One of prose, code, list, table, reference, toc, boilerplate, heading. Pure; costs some ten microseconds."""
     section = headings[-1] if headings else ""

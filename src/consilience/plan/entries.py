@@ -13,6 +13,7 @@ import msgspec
 
 from consilience.ingest import detect_language, role_of
 from consilience.ingest.model import QUIET
+from consilience.ingest.roles import is_licence_file
 from consilience.model import Entry, Locator, Source
 from consilience.plan.introduced import Introducer
 from consilience.protocol import (
@@ -124,7 +125,7 @@ def entry_of(
     if traits is not None:
         role, language = traits
     else:
-        role = role_of(text, place.headings) if module is MemoryType.SEMANTIC else _event_role(payload)
+        role = _passage_role(text, sources) if module is MemoryType.SEMANTIC else _event_role(payload)
         language = detect_language(text)
     return Entry(
         n=n,
@@ -176,6 +177,13 @@ def context_of(place: Locator, introduction: str = "") -> str:
 def embedded_text(entry: Entry) -> str:
     """What the embedding model reads of an entry."""
     return f"{entry.context}\n{entry.text}" if entry.context else entry.text
+
+
+def _passage_role(text: str, sources: Sequence[Source]) -> str:
+    """What it is by its text, but what stands in licence files alone is a part of a licence."""
+    if sources and all(s.origin and is_licence_file(s.origin) for s in sources):
+        return "boilerplate"
+    return role_of(text, sources[0].place.headings if sources else ())
 
 
 def _event_role(payload: Payload) -> str:
