@@ -170,7 +170,9 @@ class Placing(FakeMember):
             turned = np.radians([angles[each] for each in known])
             return known, np.stack([np.cos(turned), np.sin(turned)], axis=1).reshape(-1, 2)
 
-        return LocalAnswer(bundle, Meanings(tag=self.tag, placed=placed), lambda block_id: ())
+        return LocalAnswer(
+            bundle=bundle, meanings=Meanings(tag=self.tag, placed=placed), highlights=lambda block_id: ()
+        )
 
 
 NEARLY = {SEA: 0.0, MAR: 25.0, RAIN: 90.0}

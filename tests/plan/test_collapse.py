@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,8 @@ import pytest
 from consilience.brain import Brain
 from consilience.embed import EmbedderSpec
 from consilience.model import Query
-from consilience.protocol import Actor, ActorKind
+from consilience.protocol import Actor, ActorKind, MemoryType
+from consilience.store import StoredBlock, View
 
 ACTOR = Actor(id="ana@example.org", kind=ActorKind.HUMAN)
 RULE = "Nobody opens valve {i} of the tank while the pump is running, whatever the gauge says."
@@ -100,3 +101,22 @@ def test_a_damaged_copy_is_dropped_and_the_rest_stands(brain: Brain, tmp_path: P
     held = {m.block_id for m in bundle.matches} | {c.block_id for m in bundle.matches for c in m.also}
     assert first.block_id not in held
     assert max(len(m.also) for m in bundle.matches) == COPIES - 2
+
+
+def test_a_question_reads_what_it_may_show_and_that_once(
+    brain: Brain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    blocks = View.blocks
+
+    def counted(self: View, ns: Sequence[int]) -> list[StoredBlock]:
+        found = blocks(self, ns)
+        read.extend(block.n for block in found if block.memory_type is MemoryType.SEMANTIC)
+        return found
+
+    monkeypatch.setattr(View, "blocks", counted)
+    bundle = brain.search(Query(text="valve tank pump", limit=2, floor=False, collapse=False))
+    assert len(bundle.matches) == 2 and sorted(read) == sorted(set(read)) and len(read) == 2
+    read.clear()
+    bundle = brain.search(Query(text="valve 7 tank pump", limit=1, floor=False))
+    assert bundle.matches and bundle.collapsed and sorted(read) == sorted(set(read))

@@ -7,8 +7,9 @@ crowds the cosines of a model. Decision 0290.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from consilience.model import Value
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,8 +23,7 @@ LEAST_ALIKE = 0.80
 DECIMALS = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Meanings:
+class Meanings(Value, frozen=True, kw_only=True):
     """Where the matches of one brain's answer stand among all of its passages. It stays in the process.
 
     `tag` names the model. `placed` takes block ids of the answer and gives those that have a vector, with their

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from consilience.errors import QueryError
 from consilience.ingest import detect_language
-from consilience.model import SEARCHED_BY_DEFAULT, Bundle, Hit, Hits, ModuleRoot, Query
+from consilience.model import SEARCHED_BY_DEFAULT, Bundle, Hit, Hits, ModuleRoot, Query, Value
 from consilience.plan import candidates, features, planner
 from consilience.plan.candidates import Ran, Working
 from consilience.plan.collapse import groups
@@ -30,8 +30,7 @@ DEEPER = 4
 _WORD = re.compile(r"[^\W_]")
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(msgspec.Struct, frozen=True):
     """A fused candidate, visible at the snapshot, with its strength; `exempt` ones are never withheld."""
 
     n: int
@@ -41,8 +40,7 @@ class Candidate:
     features: Features | None
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Value, frozen=True, kw_only=True):
     """Everything that answering one question came to know; a bundle and an explanation are two views of it."""
 
     work: Working
@@ -327,8 +325,10 @@ def _with_relations(
     new = [n for n in expanded.ways if n not in held]
     judged = _judged(work, new, features.coverage(work, new), features.hearing(work, new))
     brought = [Candidate(n, 0.0, value, False, found) for n, (found, value) in judged.items()]
-    brought += [dataclasses.replace(c, score=0.0) for c in held.values()]
-    out = [dataclasses.replace(c, score=c.score + expanded.added.get(c.n, 0.0)) for c in (*kept, *brought)]
+    brought += [msgspec.structs.replace(c, score=0.0) for c in held.values()]
+    out = [
+        msgspec.structs.replace(c, score=c.score + expanded.added.get(c.n, 0.0)) for c in (*kept, *brought)
+    ]
     return sorted(out, key=lambda c: (-c.score, c.n))
 
 

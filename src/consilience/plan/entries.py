@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ import msgspec
 from consilience.ingest import detect_language, role_of
 from consilience.ingest.model import QUIET
 from consilience.ingest.roles import is_licence_file
-from consilience.model import Entry, Locator, Source
+from consilience.model import Entry, Locator, Source, Value
 from consilience.plan.introduced import Introducer
 from consilience.protocol import (
     CatalogEntry,
@@ -51,12 +50,11 @@ def entries_after(view: View, after: int, *, broken: list[str] | None = None) ->
         yield from _entries(view, chunk, broken=broken, introducer=introducer)
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Value, frozen=True, kw_only=True):
     """Blocks as they were read for their entries, and their sources, by ordinal: what is shown of them later."""
 
-    blocks: dict[int, StoredBlock] = field(default_factory=dict)
-    sources: dict[int, tuple[Source, ...]] = field(default_factory=dict)
+    blocks: dict[int, StoredBlock] = msgspec.field(default_factory=dict)
+    sources: dict[int, tuple[Source, ...]] = msgspec.field(default_factory=dict)
 
 
 def entries_of(

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from consilience.index.meaning import Meanings
-from consilience.model import Bundle, Query
+from consilience.model import Bundle, Query, Value
 from consilience.plan.answer import Outcome, answer
 from consilience.plan.matches import highlighter_of
 from consilience.plan.reader import Reader
@@ -17,8 +16,7 @@ if TYPE_CHECKING:
     from consilience.index.meaning import Floats
 
 
-@dataclass(frozen=True, slots=True)
-class LocalAnswer:
+class LocalAnswer(Value, frozen=True, kw_only=True):
     """A bundle whose matches have no highlights: `highlights` gives those of a block id of the answer.
 
     `meanings`: where the matches stand among all passages; None for a brain without vectors of its own model, or with
@@ -43,7 +41,7 @@ def local_answer(reader: Reader, query: Query) -> LocalAnswer:
             return ()
         return highlighter.words(entry.text, entry.language)
 
-    return LocalAnswer(outcome.bundle, _meanings(outcome, ns), highlights)
+    return LocalAnswer(bundle=outcome.bundle, meanings=_meanings(outcome, ns), highlights=highlights)
 
 
 def _meanings(outcome: Outcome, ns: dict[str, int]) -> Meanings | None:

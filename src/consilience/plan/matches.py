@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from consilience.model import Entry, Match, Source
+from consilience.model import Entry, Match, Source, Value
 from consilience.plan.candidates import Working, entries_for
 from consilience.protocol import format_digest, payload_json
 from consilience.store import Hidden, StoredBlock
@@ -82,8 +81,7 @@ def highlighter_of(work: Working) -> Highlighter | None:
     return Highlighter(work.lexical_query)
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(Value, frozen=True, kw_only=True):
     """What a match is made of."""
 
     block: StoredBlock
