@@ -19,7 +19,7 @@ from consilience.plan.expand_answer import ASSOCIATIVE, Expanded, expand, how_fa
 from consilience.plan.floor import Features, least_strength, strength
 from consilience.plan.intent import Intent, understand
 from consilience.plan.matches import verified
-from consilience.plan.rank import Hearing, fuse_generators, weight_of
+from consilience.plan.rank import Hearing, fuse_generators, weights
 from consilience.plan.reader import Reader
 from consilience.protocol import MemoryType, format_digest
 from consilience.store import Hidden

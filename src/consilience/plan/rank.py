@@ -48,8 +48,7 @@ def lexical_weight(coverage: float, *, foreign: bool = False) -> float:
     Where the question's words are not in the brain (another language, another subject) the lexical ranking is noise
     and weighs next to nothing; where a block holds every rare word of the question it weighs fully.
     """
-    covered = min(1.0, max(0.0, coverage))
-    return covered**FOREIGN_EXPONENT if foreign else covered
+    return coverage**FOREIGN_EXPONENT if foreign else coverage
 
 
 def vector_weight(coverage: float, best: float, hearing: Hearing = EVEN, *, foreign: bool = False) -> float:
@@ -60,8 +59,33 @@ def vector_weight(coverage: float, best: float, hearing: Hearing = EVEN, *, fore
     """
     if foreign:
         return hearing.trust
-    told = min(1.0, max(0.0, best)) * (1.0 - 1.0 / max(1, hearing.words))
-    return hearing.trust * (1.0 - WITHOUT_WORDS * told * (1.0 - min(1.0, max(0.0, coverage))))
+    return hearing.trust * (1.0 - _lacking(best, hearing) * (1.0 - coverage))
+
+
+def _lacking(best: float, hearing: Hearing) -> float:
+    """What a near block without any of the words loses of its weight."""
+    return WITHOUT_WORDS * best * (1.0 - 1.0 / max(1, hearing.words))
+
+
+def weights(
+    generator: str, ns: Sequence[int], coverage: Mapping[int, float], hearing: Hearing
+) -> list[float]:
+    """What a generator's rank of each of these candidates counts. `coverage`: of every candidate, 0..1."""
+    covered = [coverage.get(n, 0.0) for n in ns]
+    if generator in ("lexical", "scan"):
+        if not hearing.foreign:
+            return covered
+        return [lexical_weight(c, foreign=n in hearing.foreign) for n, c in zip(ns, covered, strict=True)]
+    if generator != "vectors":
+        return [1.0] * len(ns)
+    best = max(coverage.values(), default=0.0)
+    if hearing.foreign:
+        return [
+            vector_weight(c, best, hearing, foreign=n in hearing.foreign)
+            for n, c in zip(ns, covered, strict=True)
+        ]
+    trust, lacking = hearing.trust, _lacking(best, hearing)
+    return [trust * (1.0 - lacking * (1.0 - c)) for c in covered]
 
 
 def _words_first(lists: Sequence[tuple[str, Sequence[int]]]) -> Sequence[tuple[str, Sequence[int]]]:
@@ -85,21 +109,12 @@ def fuse_generators(
     if hearing.weak:
         lists = _words_first(lists)
     alone = sum(1 for _, ns in lists if ns) <= 1
-    best = max(coverage.values(), default=0.0)
     values: dict[int, float] = {}
     for generator, ns in lists:
-        for rank, n in enumerate(ns, 1):
-            weight = 1.0 if alone else weight_of(generator, n, coverage, best, hearing)
+        heard = [1.0] * len(ns) if alone else weights(generator, ns, coverage, hearing)
+        for rank, (n, weight) in enumerate(zip(ns, heard, strict=True), 1):
             place = rank + QUIET_PLACES * (roles.get(n, "prose") in QUIET_ROLES)
             values[n] = values.get(n, 0.0) + weight / (RRF_K + place)
     order = sorted(values, key=lambda n: (-values[n], n))
     top = values[order[0]] if order else 1.0
     return tuple(Ranked(n=n, score=values[n] / top if top else 0.0) for n in order)
-
-
-def weight_of(generator: str, n: int, coverage: Mapping[int, float], best: float, hearing: Hearing) -> float:
-    """What a generator's rank of this candidate counts; `best` is the largest coverage of any."""
-    covered, foreign = coverage.get(n, 0.0), n in hearing.foreign
-    if generator in ("lexical", "scan"):
-        return lexical_weight(covered, foreign=foreign)
-    return vector_weight(covered, best, hearing, foreign=foreign) if generator == "vectors" else 1.0
