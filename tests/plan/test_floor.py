@@ -6,10 +6,18 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consilience.plan.floor import FLOOR, SPEAKS, Features, least_strength, measure, strength
+from consilience.plan.floor import (
+    FLOOR,
+    SPEAKS,
+    Features,
+    least_strength,
+    measure,
+    similarity_tells,
+    strength,
+)
 from consilience.plan.questions import noise_questions
 from consilience.plan.rank import fuse_generators, lexical_weight
-from consilience.plan.statistics import Statistics
+from consilience.plan.statistics import Noise, Statistics
 
 
 def sample(rng: random.Random, shift: float = 0.0) -> list[Features]:
@@ -80,6 +88,14 @@ def test_words_do_not_count_for_a_block_in_another_language_than_the_question() 
     assert strength(nearer, measured) > strength(some, measured)
     held = Features(n=1, coverage=0.0, similarity=-0.15)
     assert strength(held, measured) < strength(some, measured)
+
+
+def test_a_weak_model_is_heard_where_its_level_is_known() -> None:
+    def of(tag: str) -> Noise | None:
+        return measure([sample(random.Random(1)) for _ in range(40)], tag=tag, language="en")
+
+    assert similarity_tells(of("another"), weak=False) and not similarity_tells(of("another"), weak=True)
+    assert similarity_tells(of("e5-small:q4"), weak=True) and not similarity_tells(None, weak=True)
 
 
 def lone(value: float) -> list[list[Features]]:

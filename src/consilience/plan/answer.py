@@ -16,7 +16,7 @@ from consilience.plan.candidates import Ran, Working
 from consilience.plan.collapse import groups
 from consilience.plan.expand import Spreading
 from consilience.plan.expand_answer import ASSOCIATIVE, Expanded, expand, how_far, with_ways
-from consilience.plan.floor import Features, least_strength, strength
+from consilience.plan.floor import Features, least_strength, similarity_tells, strength
 from consilience.plan.intent import Intent, understand
 from consilience.plan.matches import verified
 from consilience.plan.rank import Hearing, fuse_generators, weights
@@ -224,10 +224,11 @@ def _judged(
     statistics = work.reader.statistics
     noise = statistics.noise_for(work.language) if statistics is not None else None
     similarity = features.similarities(work, ns)
+    tells = similarity_tells(noise, weak=hearing.weak)
     out: dict[int, tuple[Features, float | None]] = {}
     for n in ns:
         foreign = n in hearing.foreign
-        near = similarity.get(n) if foreign or not hearing.weak else None
+        near = similarity.get(n) if foreign or tells else None
         found = Features(n=n, coverage=coverage.get(n, 0.0), similarity=near, foreign=foreign)
         out[n] = found, strength(found, noise) if noise is not None else None
     return out

@@ -118,9 +118,19 @@ def measure(
     )
 
 
+def similarity_tells(noise: Noise | None, *, weak: bool) -> bool:
+    """Whether similarity counts beside the words: not of a model that finds less than they do, unless what noise reaches
+    in it is known; it may rank badly and still tell a subject from another."""
+    return not weak or (noise is not None and noise.tag is not None and _usual(noise.tag) is not None)
+
+
+def _usual(tag: str) -> Usual | None:
+    return USUAL_SIMILARITY.get(tag.split(":", 1)[0])
+
+
 def _levels(best: list[float], tag: str, passages: int) -> tuple[Spread, Spread]:
     """What noise reaches in the language of the question, and in another."""
-    usual = USUAL_SIMILARITY.get(tag.split(":", 1)[0])
+    usual = _usual(tag)
     if usual is None:
         own = spread(best, least=LEAST_SIMILARITY_DEVIATION)
         return own, own
