@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -25,8 +24,7 @@ ASSOCIATIVE = Spreading(seeds=10, depth=3, decay=0.5, weight=0.9)
 found anyway gains nothing here, or two poor matches of one subject would rank each other above a good one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Expanded:
+class Expanded(msgspec.Struct, frozen=True):
     """What spreading from some candidates did: `added` to fused values (in parts of the best), and the `ways` to blocks
     that were brought in, best first. `us` is the time it took."""
 
