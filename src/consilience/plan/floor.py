@@ -119,8 +119,8 @@ def measure(
 
 
 def similarity_tells(noise: Noise | None, *, weak: bool) -> bool:
-    """Whether similarity counts beside the words: not of a model that finds less than they do, unless what noise reaches
-    in it is known; it may rank badly and still tell a subject from another."""
+    """Whether similarity counts beside the words: not of a model that finds less than they do, unless what noise
+    reaches in it is known: it may rank badly and still tell one subject from another."""
     return not weak or (noise is not None and noise.tag is not None and _usual(noise.tag) is not None)
 
 
