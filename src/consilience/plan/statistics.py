@@ -14,7 +14,7 @@ from consilience.model import SEARCHED_BY_DEFAULT, Value
 from consilience.plan.trust import Trust
 from consilience.protocol import MemoryType
 
-STATISTICS_VERSION = 5
+STATISTICS_VERSION = 6
 STALE_GROWTH = 0.2
 """Statistics are stale once the brain has grown or shrunk by more than this share since they were measured."""
 
