@@ -135,6 +135,7 @@ def test_a_block_by_its_id_and_what_is_related_to_it(brain: Brain) -> None:
     pump = asked(brain).matches[0]
     found = asked(brain, pump.block_id)
     assert found.matches[0].block_id == pump.block_id and found.matches[0].via is None
+    assert all(match.strength is None for match in found.matches[1:])
     assert saying(found, "replaced the gasket") is not None and saying(found, "Rinse the mesh") is not None
 
 

@@ -325,7 +325,11 @@ def _with_relations(
     held = {c.n: c for c in below if c.n in expanded.ways}
     new = [n for n in expanded.ways if n not in held]
     judged = _judged(work, new, features.coverage(work, new), features.hearing(work, new))
-    brought = [Candidate(n, 0.0, value, False, found) for n, (found, value) in judged.items()]
+    asked_in_words = work.asked.intent is not Intent.IDENTITY  # else nothing is near to the question
+    brought = [
+        Candidate(n, 0.0, value if asked_in_words else None, False, found)
+        for n, (found, value) in judged.items()
+    ]
     brought += [msgspec.structs.replace(c, score=0.0) for c in held.values()]
     out = [
         msgspec.structs.replace(c, score=c.score + expanded.added.get(c.n, 0.0)) for c in (*kept, *brought)
