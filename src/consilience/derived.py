@@ -375,6 +375,7 @@ class Derived:
 
     def _measure(self, store: Store, name: str, progress: Progress) -> bool:
         """Measure noise and costs where nothing is measured, or where the brain or its vectors outgrew the figures."""
+        from consilience.plan.approximate import remeasured
         from consilience.plan.measure import measure_brain, measured_blocks
         from consilience.plan.probes import probe
 
@@ -390,8 +391,8 @@ class Derived:
                 and (bool(held.noises) or blocks < SMALL_BRAIN)
             )
             known = cost.load(self.folder)
-            if current and held is not None:
-                self._know_codes(reader, held)
+            if current and held is not None and (again := remeasured(reader, held)) is not None:
+                measured.save(self.folder, again)
             if (current and known.ratios) or blocks == 0:
                 return False
             if not current:
@@ -400,16 +401,6 @@ class Derived:
             progress.start("measuring what questions cost")
             cost.save(self.folder, known.with_samples(probe(self.reader(name, view))))
             return not current
-
-    def _know_codes(self, reader: Reader, held: measured.Statistics) -> None:
-        """Measure the two-stage scan again where its codes were made anew since the rest was measured."""
-        codes = reader.vectors.coarse if reader.vectors is not None else None
-        if codes is None or (held.two_stage is not None and held.two_stage.generation == codes.generation):
-            return
-        from consilience.plan.approximate import question_vectors, two_stage
-
-        again = two_stage(reader, question_vectors(reader))
-        measured.save(self.folder, msgspec.structs.replace(held, two_stage=again))
 
     def _link(self, store: Store, name: str, progress: Progress, notes: list[str]) -> None:
         """Make the graph of neighbours where it pays, last: everything else is done, and it may be stopped."""

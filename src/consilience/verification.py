@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +25,7 @@ from consilience.store.proofs import FOLDER as TREES
 from consilience.store.verify import Problem, VerifyReport, verify
 
 if TYPE_CHECKING:
-    from consilience.index.vector_files import Rows
+    pass
 
 __all__ = ["Asked", "Handles", "RepairReport", "check_derived", "repair", "verify_brain"]
 
@@ -293,9 +292,7 @@ def _relations(found: _Findings, folder: Path) -> None:
     _database(found, "relations", folder / "edges.db", check)
 
 
-def _database(
-    found: _Findings, part: str, path: Path, check: Callable[[Any, Path], None]
-) -> None:
+def _database(found: _Findings, part: str, path: Path, check: Callable[[Any, Path], None]) -> None:
     """An index that is one SQLite file: by its checksum, by its log, by its own check where there is no checksum."""
     from consilience.index.checksums import document_problem
     from consilience.index.facet_file import connect, facet_sums_hold, sums_file
@@ -354,48 +351,13 @@ def _tables(found: _Findings, folder: Path) -> None:
 def _vectors(found: _Findings, folder: Path) -> None:
     for path in sorted(p for p in (folder / "vectors").glob("*") if p.is_dir()):
         with found.part("vectors", path):
-            _one_model(found, path)
+            from consilience.index.vector_checks import check
 
-
-def _one_model(found: _Findings, path: Path) -> None:
-    from consilience.index._files import read_json
-    from consilience.index.checksums import SUM_ROWS, document_problem
-    from consilience.index.vector_files import Meta, Rows, damaged_blocks, read_meta, slug
-
-    document = path / "meta.json"
-    found.files += 1
-    if problem := document_problem(document):
-        found.report("vectors", document, problem)
-        return
-    meta = read_json(document, Meta)
-    if read_meta(path, "" if meta is None else meta.tag) is None or meta is None:
-        return
-    if slug(meta.tag) != path.name:
-        found.report("vectors", document, f"it belongs to the model {meta.tag!r}, not in this folder")
-    try:
-        rows = Rows(path, meta)
-    except FileNotFoundError as error:
-        found.report("vectors", Path(error.filename or path), "it is missing")
-        return
-    found.files += len(meta.files())
-    if meta.count and not meta.sums:
-        found.unsummed.append("vectors")
-    elif bad := damaged_blocks(rows):
-        spans = ", ".join(f"{i * SUM_ROWS:,} to {min((i + 1) * SUM_ROWS, meta.count) - 1:,}" for i in bad[:5])
-        found.report("vectors", path, f"the checksums of rows {spans} do not hold")
-    _one_coarse(found, path, rows)
-
-
-def _one_coarse(found: _Findings, path: Path, rows: Rows) -> None:
-    held = rows.meta.coarse
-    if held is None:
-        return
-    coarse = path / str(rows.meta.coarse_file())
-    found.files += 1
-    if held.crc32 is None:
-        found.unsummed.append("vectors")
-    elif zlib.crc32(coarse.read_bytes()) != held.crc32:
-        found.report("vectors", coarse, "its checksum does not hold")
+            checked = check(path)
+            for file, problem in checked.problems:
+                found.report("vectors", file, problem)
+            found.unsummed.extend([] if checked.summed else ["vectors"])
+            found.files += checked.files
 
 
 def _neighbours(found: _Findings, folder: Path) -> None:

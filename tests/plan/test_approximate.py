@@ -13,7 +13,7 @@ import pytest
 
 from consilience.brain import Brain
 from consilience.embed import EmbedderSpec
-from consilience.index import checksums, hnsw, hnsw_build, vector_writer
+from consilience.index import checksums, coarse, hnsw, hnsw_build, vector_writer
 from consilience.index.scan import Scan
 from consilience.model import Query
 from consilience.plan import answer, approximate, planner
@@ -108,7 +108,10 @@ def test_a_graph_that_cannot_be_used_is_said_and_repaired(brain: Brain) -> None:
 def test_a_redaction_leaves_nothing_of_it(brain: Brain) -> None:
     block = brain.search(QUESTION).matches[0].block_id
     brain.redact([block], reason="a name", actor=ACTOR, clock=now)
-    assert [p.name for p in graphs(brain)] == ["hnsw.1.128.usearch", hnsw.DOCUMENT]  # of the rows that are left
+    assert [p.name for p in graphs(brain)] == [
+        "hnsw.1.128.usearch",
+        hnsw.DOCUMENT,
+    ]  # of the rows that are left
     assert len([p for p in brain.path.rglob("*") if ".usearch" in p.name]) == 1
     assert block not in {m.block_id for m in brain.search(QUESTION).matches}
 
@@ -141,3 +144,20 @@ def test_few_vectors_have_none(brain: Brain, monkeypatch: pytest.MonkeyPatch) ->
         path.unlink()
     brain.index()
     assert graphs(brain) == []
+
+
+def test_codes_that_were_made_anew_are_measured_anew(
+    brain: Brain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(coarse, "BUILD_FROM", 150)
+    more = "\n\n".join(f"Addition {i} says that the valve of the {WORDS[i % 12]} is open." for i in range(20))
+    (tmp_path / "more.md").write_text(more)
+    for _ in range(2):
+        brain.ingest([tmp_path / "more.md"], actor=ACTOR, clock=now, root=tmp_path)
+        (tmp_path / "more.md").write_text(f"{more}\n\nAnother valve is shut.\n")
+        with brain.reader() as reader:
+            assert reader.statistics is not None and reader.vectors is not None
+            codes, known = reader.vectors.coarse, reader.statistics.two_stage
+            assert codes is not None and known is not None and known.generation == codes.generation
+            assert known.questions > 10 and known.recall_10 <= codes.recall_10
+            assert codes.rows == coarse.coverage(reader.vectors.count)

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+import msgspec
+
 from consilience.plan import planner
 from consilience.plan.questions import noise_questions
 from consilience.plan.reader import Reader
-from consilience.plan.statistics import TwoStage
+from consilience.plan.statistics import Statistics, TwoStage
 from consilience.progress import NO_PROGRESS, Progress
 
 if TYPE_CHECKING:
@@ -60,6 +62,14 @@ def two_stage(reader: Reader, questions: Sequence[Vector]) -> TwoStage | None:
         recall_10=round(min(codes.recall_10, recalls[10]), 4),
         recall_60=round(min(codes.recall_100, recalls[60]), 4),
     )
+
+
+def remeasured(reader: Reader, held: Statistics) -> Statistics | None:
+    """The statistics with the two-stage scan measured again, where its codes were made anew since; else None."""
+    codes = reader.vectors.coarse if reader.vectors is not None else None
+    if codes is None or (held.two_stage is not None and held.two_stage.generation == codes.generation):
+        return None
+    return msgspec.structs.replace(held, two_stage=two_stage(reader, question_vectors(reader)))
 
 
 @dataclass(frozen=True, slots=True)
