@@ -61,7 +61,7 @@ def discard_trees(folder: Path, memory_type: MemoryType, keep: Collection[bytes]
 SOUND_AT_MOST: Final = 50_000
 """Nodes that a tree remembers to lead to a root."""
 
-_MANY = 6
+_MANY = 3
 """Ids up to one in so many are spliced in one by one."""
 
 _CHUNK = 8_192

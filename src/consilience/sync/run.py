@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from consilience.config import BrainConfig
     from consilience.project import Project
     from consilience.protocol import Actor
+    from consilience.store import SnapshotInfo
 
 Waiting = Callable[[float], None]
 
@@ -71,6 +72,7 @@ class _Run:
         self._derived = brain.path / "derived"
         self._started = time.monotonic()
         self._unopened: list[SourceReport] = []
+        self._looked_at: SnapshotInfo | None = None
 
     def open(self, sources: Sequence[SourceConfig]) -> list[Opened]:
         opened = []
@@ -93,7 +95,7 @@ class _Run:
 
     def _look(self, opened: Sequence[Opened], *, deep: bool) -> tuple[Look, dict[str, Held]]:
         with self._brain.store.view() as view:
-            held = held_by(view)
+            held, self._looked_at = held_by(view), view.snapshot
         looker = Looker(held, seen.load(self._derived), self._ingest(), deep=deep, progress=self._progress)
         look = looker.run(opened)
         look.sources += self._unopened
@@ -161,7 +163,7 @@ class _Run:
     ) -> SyncReport:
         """What did happen, by what the brain holds now; remembered for the next time."""
         with self._brain.store.view() as view:
-            now = held_by(view)
+            now = held if view.snapshot == self._looked_at else held_by(view)
         reasons = {
             each.path: (what, each.reason)
             for what, passed in (
