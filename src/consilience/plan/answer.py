@@ -268,17 +268,9 @@ def _conclude(
         work, [[(n, by_n[n].score, by_n[n].strength) for n in same] for same in shown], visible
     )
     dropped = [*dict.fromkeys([*dropped, *work.broken])]
-    weights = _mean_weights(work, ran, ranked)
+    heard = _mean_weights(work, ran, ranked)
     if chosen.plan.steps[-1].generator == "related":
-        ran, weights = (
-            [*ran, _related(chosen.plan.steps[-1], expanded)],
-            [*weights, ASSOCIATIVE.weight],
-        )
-    modules = [
-        m
-        for m in work.reader.view.modules()
-        if m.memory_type in work.modules or m.memory_type is MemoryType.PROVENANCE
-    ]
+        ran, heard = [*ran, _related(chosen.plan.steps[-1], expanded)], [*heard, ASSOCIATIVE.weight]
     snapshot = work.reader.view.snapshot
     elapsed = time.perf_counter() - started
     bundle = Bundle(
@@ -287,9 +279,9 @@ def _conclude(
         matches=tuple(with_ways(work, found, expanded.ways)),
         truncated=len(kept) > sum(map(len, shown)) or _cut(ran, ranked, least),
         withheld=len(below),
-        verified_against=tuple(ModuleRoot(module=m.memory_type, root=format_digest(m.root)) for m in modules),
+        verified_against=_roots(work),
         snapshot=format_digest(snapshot.digest) if snapshot is not None else None,
-        plan=planner.summary(chosen.plan, weights),
+        plan=planner.summary(chosen.plan, heard),
         elapsed_ms=round(elapsed * 1e3, 1),
         warnings=tuple(dict.fromkeys([*work.warnings, *(f"verification_failed: {d}" for d in dropped)])),
         dropped=tuple(dropped),
@@ -304,6 +296,16 @@ def _conclude(
         best_withheld=max((c.strength for c in below if c.strength is not None), default=None),
         actual_us=elapsed * 1e6,
         expanded=expanded,
+    )
+
+
+def _roots(work: Working) -> tuple[ModuleRoot, ...]:
+    """What an answer is verified against: the roots of the modules asked, and of provenance."""
+    wanted = {*work.modules, MemoryType.PROVENANCE}
+    return tuple(
+        ModuleRoot(module=m.memory_type, root=format_digest(m.root))
+        for m in work.reader.view.modules()
+        if m.memory_type in wanted
     )
 
 
