@@ -376,11 +376,11 @@ def test_one_failing_passage_takes_no_other_file_with_it(
 ) -> None:
     """A bug in a reader is still that file's alone... where the error is one of ours."""
     from consilience.errors import ValidationError
-    from consilience.ingest import pipeline
+    from consilience.ingest import preparing
 
     good(own_farm, "in")
     own_farm.write("in/middle.md", "# Middle\n\nspoiled\n")
-    whole = pipeline.split
+    whole = preparing.split
 
     def split(document: Any) -> Any:
         passages = whole(document)
@@ -388,7 +388,7 @@ def test_one_failing_passage_takes_no_other_file_with_it(
             raise ValidationError("a passage that cannot be a block")
         return passages
 
-    monkeypatch.setattr(pipeline, "split", split)
+    monkeypatch.setattr(preparing, "split", split)
     done = own_farm.csl("ingest", "in", "--brain", "west", "--json")
     assert done.status == 11 and done.json["data"]["taken"] == 2
     assert reasons(done.json["data"], "failed") == {"in/middle.md": "a passage that cannot be a block"}
