@@ -23,6 +23,7 @@ def locators(draw: st.DrawFn) -> Locator:
         date=draw(st.none() | dates),
         headings=tuple(draw(st.lists(headings, max_size=3))),
         unit="line" if first is None else draw(st.sampled_from(UNITS)),
+        introduced_by=None if first is None else draw(st.none() | st.integers(1, 10**9 - 1)),
     )
 
 
@@ -70,6 +71,9 @@ def test_any_text_of_others_parses_to_something_stable(text: str) -> None:
         ("# a \\> b", Locator(headings=("a > b",))),
         ("L1 # #", Locator(first_line=1, last_line=1, headings=("#",))),
         ("page 7", Locator(first_line=7, last_line=7, unit="page")),
+        ("L7<3 # a", Locator(first_line=7, last_line=7, introduced_by=3, headings=("a",))),
+        ("page 7-9<7", Locator(first_line=7, last_line=9, introduced_by=7, unit="page")),
+        ("<3 # a", Locator(headings=("<3 # a",))),
         ("slide 7-9 # a", Locator(first_line=7, last_line=9, unit="slide", headings=("a",))),
         ("page 7-L9", Locator(headings=("page 7-L9",))),
         ("page vii", Locator(headings=("page vii",))),
