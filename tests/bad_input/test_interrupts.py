@@ -191,10 +191,10 @@ def ended(child: subprocess.Popen[bytes]) -> Done:
 
 WAITS = """
 import sys
-from consilience.ingest import pipeline
+from consilience.ingest import pipeline, preparing
 pipeline.BATCH_PASSAGES = 20
-whole, calls = pipeline.Ingest._prepare, [0]
-def prepare(self, item, *more, **named):
+whole, calls = preparing.Preparing._open, [0]
+def opened(self, item):
     calls[0] += 1
     if calls[0] == 5:
         sys.stderr.write("reading the fifth\\n")
@@ -202,8 +202,8 @@ def prepare(self, item, *more, **named):
         while True:
             import time
             time.sleep(0.01)
-    return whole(self, item, *more, **named)
-pipeline.Ingest._prepare = prepare
+    return whole(self, item)
+preparing.Preparing._open = opened
 """
 
 
