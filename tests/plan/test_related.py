@@ -275,3 +275,27 @@ def test_a_redaction_leaves_no_link_of_what_it_took(made: Path, tmp_path: Path) 
         brain.index()
         assert mentions.read_bytes().count(link) <= 2
         assert all(match.resolvable for match in asked(brain, "replaced the gasket in spring").matches)
+
+
+def test_neighbours_do_not_lift_a_match_over_one_that_holds_what_was_asked(tmp_path: Path) -> None:
+    """Nine paragraphs in a row that hold the common word alone; one, elsewhere, that holds the rare one too."""
+    cluster = "\n\n".join(f"Heron number {i} stands in the reeds and waits for a fish." for i in range(9))
+    filler = "\n\n".join(f"Boat {i} of the lake needs a coat of paint." for i in range(40))
+    (tmp_path / "lake.md").write_text(
+        f"# Lake\n\n{cluster}\n\n{filler}\n\nThe heron with ring Q1999 came from far.\n"
+    )
+    with Brain.create(tmp_path / "brain", name="lake", embedder=NONE) as brain:
+        brain.ingest([tmp_path / "lake.md"], actor=ACTOR, clock=now, root=tmp_path)
+        found = brain.search(Query(text="heron Q1999", floor=False))
+    assert "Q1999" in found.matches[0].text, [m.text for m in found.matches]
+
+
+def test_rows_that_stand_beside_each_other_are_not_related(tmp_path: Path) -> None:
+    rows = "\n".join(f"heron {i},{9000 + i}" for i in range(400))
+    (tmp_path / "herons.csv").write_text(f"name,height\n{rows}\n")
+    with Brain.create(tmp_path / "brain", name="lake", embedder=NONE) as brain:
+        brain.ingest([tmp_path / "herons.csv"], actor=ACTOR, clock=now, root=tmp_path)
+        found = brain.search(Query(text="heron 399", floor=False))
+        related = asked(brain, "heron 399", floor=False)
+    assert found.matches[0].text.startswith("name: heron 399")
+    assert not [match for match in related.matches if match.via is not None]

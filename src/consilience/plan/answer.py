@@ -258,7 +258,7 @@ def _conclude(
         visible.update(found)
         return found.keys()
 
-    values = [(c.n, c.score) for c in kept]
+    values = [(c.n, c.score, c.features.coverage if c.features else 0.0) for c in kept]
     expanded = expand(work, values, [c.n for c in below], how, may_be_shown)
     kept = _with_relations(work, kept, below, expanded)
     below = [c for c in below if c.n not in expanded.ways]

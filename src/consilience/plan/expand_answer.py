@@ -24,6 +24,10 @@ ASSOCIATIVE = Spreading(seeds=10, depth=3, decay=0.5, weight=0.9)
 found anyway gains nothing here, or two poor matches of one subject would rank each other above a good one."""
 
 
+LACKING = 2.0
+"""What stands beside a match says nothing of it where it lacks half of the question, or more, that another one holds."""
+
+
 class Expanded(msgspec.Struct, frozen=True):
     """What spreading from some candidates did: `added` to fused values (in parts of the best), and the `ways` to blocks
     that were brought in, best first. `us` is the time it took."""
@@ -42,27 +46,34 @@ def how_far(work: Working) -> Spreading | None:
 
 def expand(
     work: Working,
-    found: Sequence[tuple[int, float]],
+    found: Sequence[tuple[int, float, float]],
     others: Collection[int],
     how: Spreading | None,
     shown: Callable[[Sequence[int]], Collection[int]],
 ) -> Expanded:
-    """Spread from what was found: (ordinal, value over the best's), best first, of those that the floor lets through.
+    """Spread from what was found: (ordinal, value over the best's, coverage), best first, of those that the floor lets
+    through. What stands beside a block weighs the less, the less the block itself holds of what another one holds.
 
     Where relations are asked for, blocks are brought in that pass the question's filters and may be shown: `others`,
     candidates that the floor held back, and those that no generator found and that may be `shown` at the snapshot.
     Never from nothing: a silent brain stays so.
     """
     started = time.perf_counter()
-    held = {n for n, _ in found}
+    covered = {n: coverage for n, _, coverage in found}
+    most = max(covered.values(), default=0.0)
+    seeds = [(n, value) for n, value, _ in found]
     parts: dict[int, float] = {}
     ways: dict[int, Reached] = {}
     if how is not None and len(found) > 1:
-        ranks = added(spread(found, Relations(work, how.along), how), how)
-        parts = {n: value for n, value in ranks.items() if n in held}
+        ranks = added(spread(seeds, Relations(work, how.along), how), how)
+        parts = {
+            n: value * max(0.0, 1.0 - LACKING * (most - covered[n]))
+            for n, value in ranks.items()
+            if n in covered
+        }
     if work.query.related and found:
-        reached = spread(found, Relations(work, ASSOCIATIVE.along), ASSOCIATIVE)
-        fresh = [each for each in reached if each.n not in held]
+        reached = spread(seeds, Relations(work, ASSOCIATIVE.along), ASSOCIATIVE)
+        fresh = [each for each in reached if each.n not in covered]
         may = shown([each.n for each in fresh if each.n not in others])
         ways = _brought(work, [each for each in fresh if each.n in others or each.n in may], others)
         ranks = added(list(ways.values()), ASSOCIATIVE)

@@ -9,12 +9,13 @@ from consilience.errors import ConsilienceError
 from consilience.index.edges_file import ANYWHERE, Laid, Mention
 from consilience.index.edges_links import named_in, names_of, section_key
 from consilience.ingest import role_of
+from consilience.ingest.readers.formats import CSV, JSON_LINES, TSV
 from consilience.model import Locator
 from consilience.plan.entries import text_of
 from consilience.plan.expand import QUIET_ROLES
 from consilience.progress import NO_PROGRESS, Progress
 from consilience.protocol import Canonical, Digest, MemoryType, decode, parse_digest
-from consilience.store import View
+from consilience.store import StoredBlock, View
 
 if TYPE_CHECKING:
     from consilience.index.edges_writer import EdgeWriter
@@ -27,6 +28,9 @@ LARGEST = 16 << 20
 
 APART = frozenset(("record",))
 """Units of which two that stand beside each other share a file and nothing more: rows."""
+
+ROWS = frozenset((CSV, TSV, JSON_LINES))
+"""Media types that hold such by the line."""
 
 OPENING = 16
 """Blocks of a document among which the first that says something is looked for."""
@@ -55,7 +59,8 @@ def _laid(view: View, source: int) -> Laid | None:
         return None
     places = [(n, Locator.parse(text)) for n, text in view.children(source)]
     located = [(n, place) for n, place in places if place.first_line is not None]
-    ordered = bool(located) and not any(place.unit in APART for _, place in located)
+    rows = _media_type(block) in ROWS or any(place.unit in APART for _, place in located)
+    ordered = bool(located) and not rows
     laid = located if ordered else places
     if laid and not ordered:
         laid = []  # they share a file: nothing that leads from one to another
@@ -73,6 +78,14 @@ def _laid(view: View, source: int) -> Laid | None:
         names=tuple(names),
         mentions=tuple(dict.fromkeys(_mentions(origins[0], lines, laid))) if origins and lines else (),
     )
+
+
+def _media_type(block: StoredBlock) -> str:
+    try:
+        payload = decode(block.data).payload if block.data is not None and block.intact else None
+    except ConsilienceError:
+        return ""
+    return payload.media_type if isinstance(payload, Canonical) else ""
 
 
 def _lines(view: View, envelope: bytes) -> Sequence[str]:
