@@ -25,7 +25,7 @@ found anyway gains nothing here, or two poor matches of one subject would rank e
 
 
 LACKING = 2.0
-"""What stands beside a match says nothing of it where it lacks half of the question, or more, that another one holds."""
+"""What stands beside a match says nothing of it where it lacks half of the question that another one holds."""
 
 
 class Expanded(msgspec.Struct, frozen=True):
