@@ -52,7 +52,8 @@ def expand(
     shown: Callable[[Sequence[int]], Collection[int]],
 ) -> Expanded:
     """Spread from what was found: (ordinal, value over the best's, coverage), best first, of those that the floor lets
-    through. What stands beside a block weighs the less, the less the block itself holds of what another one holds.
+    through. What stands beside a block weighs the less, the less the block itself holds of what another one holds, and
+    lifts nothing of a quiet role.
 
     Where relations are asked for, blocks are brought in that pass the question's filters and may be shown: `others`,
     candidates that the floor held back, and those that no generator found and that may be `shown` at the snapshot.
@@ -66,10 +67,12 @@ def expand(
     ways: dict[int, Reached] = {}
     if how is not None and len(found) > 1:
         ranks = added(spread(seeds, Relations(work, how.along), how), how)
+        ranks = {n: value for n, value in ranks.items() if n in covered}
+        roles = features.roles(work, sorted(ranks))
         parts = {
             n: value * max(0.0, 1.0 - LACKING * (most - covered[n]))
             for n, value in ranks.items()
-            if n in covered
+            if roles.get(n) not in QUIET_ROLES
         }
     if work.query.related and found:
         reached = spread(seeds, Relations(work, ASSOCIATIVE.along), ASSOCIATIVE)
