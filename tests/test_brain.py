@@ -13,6 +13,7 @@ from consilience.brain import Brain
 from consilience.embed import EmbedderSpec
 from consilience.errors import BlockNotFoundError, BrainNotFoundError, QueryError, UsageError
 from consilience.model import Filters, Query
+from consilience.plan.floor import FLOOR, SPEAKS
 from consilience.protocol import Actor, ActorKind, MemoryType, parse_digest, sha256
 
 ACTOR = Actor(id="ana@example.org", kind=ActorKind.HUMAN)
@@ -165,7 +166,7 @@ def test_explain_shows_every_plan_and_with_analyze_what_was_measured(brain: Brai
     assert not planned.analyzed and planned.count is None
     assert [p.chosen for p in planned.plans].count(True) == 1 and len(planned.plans) >= 4
     assert all(p.reason for p in planned.plans)
-    assert planned.floor.samples >= 50 and (planned.floor.threshold, planned.floor.speaks) == (0.5, 0.8)
+    assert planned.floor.samples >= 50 and (planned.floor.threshold, planned.floor.speaks) == (FLOOR, SPEAKS)
     measured = brain.explain(Query(text="who won the chess championship in Reykjavik"), analyze=True)
     assert measured.analyzed and measured.count == 0
     assert measured.floor.best_withheld is not None and measured.floor.best_withheld < 0.8

@@ -390,3 +390,35 @@ def test_counts_cuts_and_bytes_agree(members: list[FakeMember], limit: int, fuse
         own = answered[report.brain]
         assert report.truncated == (own.truncated or len(named) < len(own.matches))
     assert len({envelope("compound.search", to_json(each), each.warnings) for each in results}) == 1
+
+
+# --- deferring ---------------------------------------------------------------------------------------------------
+
+
+def of_strength(name: str, labels: str, strength: float | None) -> FakeMember:
+    return FakeMember(name, [match(label, brain=name, strength=strength) for label in labels])
+
+
+def test_deferred_a_brain_that_is_less_sure_comes_after_what_a_sure_one_found() -> None:
+    members = [of_strength("a", "pqr", 0.84135), of_strength("b", "xyz", 0.9999), of_strength("c", "w", None)]
+    plain = Compound(members).search("?", fuse=True)
+    late = Compound(members).search("?", fuse=True, defer=True)
+    assert [each.block_id for each in plain.matches[:3]] == [block(label) for label in "xpw"]
+    assert [each.block_id for each in late.matches] == [block(label) for label in "xwyzpqr"]
+    assert {each.brain: each.deferred for each in late.members} == {"a": 32, "b": 0, "c": 0}
+    assert {each.deferred for each in plain.members} == {0}
+    assert late.matches[4].brains[0].rank == 1, "a place in its brain is what it was"
+    assert {m.block_id for m in late.matches} == {m.block_id for m in plain.matches}
+
+
+def test_deferred_a_block_that_two_hold_still_rises_and_the_order_of_naming_changes_nothing() -> None:
+    members = [of_strength("a", "pxq", 0.97725), of_strength("b", "xyz", 0.99)]
+    found = Compound(members).search("?", fuse=True, defer=True).matches
+    again = Compound(members[::-1]).search("?", fuse=True, defer=True).matches
+    assert found[0].block_id == block("x")
+    assert [(each.block_id, each.score) for each in found] == [(each.block_id, each.score) for each in again]
+
+
+def test_only_a_fused_search_defers() -> None:
+    with pytest.raises(UsageError, match="fused"):
+        Compound([FakeMember("a", "x"), FakeMember("b", "y")]).search("?", defer=True)

@@ -34,7 +34,9 @@ def keys(of: Iterable[str]) -> str:
 
 SOURCE = "block_id origin locator record"
 PLAN = "name generators weights estimated_us estimated_recall"
-MEMBER = "brain count truncated withheld collapsed all_verified verified_against snapshot plan elapsed_ms"
+MEMBER = (
+    "brain count truncated withheld collapsed deferred all_verified verified_against snapshot plan elapsed_ms"
+)
 
 
 # --- the envelope -----------------------------------------------------------------------------------------------
@@ -104,7 +106,9 @@ def test_the_json_of_a_bundle() -> None:
     assert keys(read) == (
         "query brain count truncated withheld collapsed all_verified verified_against snapshot plan elapsed_ms matches"
     )
-    assert list(read["query"]) == ["text", "filters", "limit", "include_superseded", "floor", "collapse"]  # type: ignore[call-overload]
+    assert list(read["query"]) == [  # type: ignore[call-overload]
+        "text", "filters", "limit", "include_superseded", "floor", "collapse", "related",
+    ]  # fmt: skip
     assert keys(read["plan"]) == PLAN  # type: ignore[call-overload]
     assert read["verified_against"] == {
         "episodic": digest("root of episodic in algebra"),

@@ -3,12 +3,13 @@ from __future__ import annotations
 import itertools
 from fractions import Fraction
 
+import msgspec
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from consilience.errors import ConsilienceError
-from consilience.fusion import RRF_K, Fused, RankedList, fuse
+from consilience.fusion import MOST_DEFERRED, RRF_K, Fused, RankedList, deferral, fuse
 
 KEYS = "abcdefgh"
 
@@ -22,6 +23,7 @@ def rankings(draw: st.DrawFn, *, weighted: bool = False) -> RankedList[str]:
         keys=keys,
         strengths=tuple(draw(st.lists(strengths, min_size=len(keys), max_size=len(keys)))),
         weight=draw(weights),
+        deferred=draw(st.sampled_from((0, 0, 1, 37))) if weighted else 0,
     )
 
 
@@ -38,7 +40,9 @@ def oracle(lists: list[RankedList[str]] | list[RankedList[int]]) -> list[tuple[o
     best: dict[object, int] = {}
     for ranked in heard:
         for rank, key in enumerate(ranked.keys, 1):
-            values[key] = values.get(key, Fraction(0)) + Fraction(ranked.weight) / (RRF_K + rank)
+            values[key] = values.get(key, Fraction(0)) + Fraction(ranked.weight) / (
+                RRF_K + ranked.deferred + rank
+            )
             best[key] = min(best.get(key, rank), rank)
         for key, known in zip(ranked.keys, ranked.strengths, strict=False):
             strength[key] = max(strength.get(key, -1.0), -1.0 if known is None else known)
@@ -130,7 +134,7 @@ def test_scores_fall_from_one_and_stay_above_zero(lists: list[RankedList[str]]) 
 
 @given(st.lists(rankings(weighted=True), max_size=5), st.fractions(min_value=Fraction(1, 50), max_value=50))
 def test_only_the_ratio_of_weights_counts(lists: list[RankedList[str]], factor: Fraction) -> None:
-    scaled = [RankedList(keys=r.keys, strengths=r.strengths, weight=r.weight * factor) for r in lists]
+    scaled = [msgspec.structs.replace(r, weight=r.weight * factor) for r in lists]
     assert shape(fuse(lists)) == shape(fuse(scaled))
 
 
@@ -221,8 +225,32 @@ def test_values_closer_than_floats_can_tell_are_told_apart() -> None:
         (RankedList(keys=("a",), weight=Fraction(-1, 2)), "weight"),
         (RankedList(keys=("a", "b"), strengths=(0.5,)), "strengths"),
         (RankedList(keys=("a",), strengths=(float("nan"),)), "not a number"),
+        (RankedList(keys=("a",), deferred=-1), "deferred"),
     ],
 )
 def test_a_list_that_is_none_is_refused(ranked: RankedList[str], said: str) -> None:
     with pytest.raises(ConsilienceError, match=said):
         fuse([RankedList(keys=("c",)), ranked])
+
+
+def test_a_brain_that_is_sure_is_not_deferred_and_one_less_sure_by_sixteen_places_a_deviation() -> None:
+    assert deferral([]) == deferral([None, None]) == deferral([1.0]) == deferral([0.99866]) == 0
+    assert deferral([0.3, None, 0.97725]) == 16  # two deviations
+    assert deferral([0.84135, 0.2]) == 32  # one
+    assert deferral([0.5]) == 48
+    assert deferral([0.0]) == deferral([1e-300]) == MOST_DEFERRED
+
+
+@given(st.lists(st.none() | st.floats(0, 1)), st.floats(0, 1))
+def test_a_better_match_never_defers_a_brain_longer(strengths: list[float | None], better: float) -> None:
+    assume(any(each is not None for each in strengths))
+    assert 0 <= deferral([*strengths, better]) <= deferral(strengths) <= MOST_DEFERRED
+
+
+@given(rankings(), st.integers(0, 200))
+def test_one_list_alone_keeps_its_order_however_late_it_begins(
+    ranked: RankedList[str], deferred: int
+) -> None:
+    late = RankedList(keys=ranked.keys, strengths=ranked.strengths, deferred=deferred)
+    assert [each.key for each in fuse([late])] == [each.key for each in fuse([ranked])]
+    assert [each.places for each in fuse([late])] == [each.places for each in fuse([ranked])]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import msgspec
 
 from consilience.errors import BrainNotFoundError, ConsilienceError, IntegrityError, UsageError
-from consilience.fusion import RankedList, fuse
+from consilience.fusion import RankedList, deferral, fuse
 from consilience.index.meaning import Meanings
 from consilience.linking import linked
 from consilience.model import (
@@ -133,25 +133,37 @@ class Compound:
         self.skipped: tuple[Skipped, ...] = tuple(skipped)
 
     def search(
-        self, query: Query | str, *, fuse: bool = False, limit: int | None = None, depth: int | None = None
+        self,
+        query: Query | str,
+        *,
+        fuse: bool = False,
+        defer: bool = False,
+        limit: int | None = None,
+        depth: int | None = None,
     ) -> CompoundResult:
-        """Ask every member; group their answers, or fuse them by rank.
+        """Ask every member; group their answers, or fuse them by rank; with `defer`, the ranks of a member begin the
+        later, the less sure it is of the subject (decision 0281).
 
         `limit` replaces the query's: matches per member, or of the fused list. `depth`, only with `fuse`, is
         how many each member is asked for (decision 0061). A member that fails stands in `skipped`, `failures`
         and `warnings`; when all fail, their error is raised (decision 0062). Raises UsageError for a limit
-        below 1 and a depth below the limit.
+        below 1, a depth below the limit, and `defer` without `fuse`.
         """
+        if defer and not fuse:
+            raise UsageError("deferring is for a fused search only", hint="leave it out, or fuse")
         asked = _query(query, limit)
         deep = msgspec.structs.replace(asked, limit=_depth(asked.limit, fuse, depth))
         answers, failures = _split(
             self.names, _ask_each(self.members, lambda member: _answered(member, deep))
         )
         bundles = tuple(answer.bundle for answer in answers)
-        found = _fused(answers, asked.limit) if fuse else _grouped(answers)
+        later = [
+            deferral(match.strength for match in answer.bundle.matches) if defer else 0 for answer in answers
+        ]
+        found = _fused(answers, asked.limit, later) if fuse else _grouped(answers)
         placed = {answer.bundle.brain: answer.meanings for answer in answers if answer.meanings is not None}
         matches, unlinked = linked(found, fused=fuse, meanings=placed)
-        members = _reports(bundles, matches)
+        members = _reports(bundles, matches, later)
         return CompoundResult(
             query=asked,
             fused=fuse,
@@ -369,14 +381,15 @@ def _grouped(answers: Sequence[_Answered]) -> tuple[CompoundMatch, ...]:
     )
 
 
-def _fused(answers: Sequence[_Answered], limit: int) -> tuple[CompoundMatch, ...]:
+def _fused(answers: Sequence[_Answered], limit: int, later: Sequence[int]) -> tuple[CompoundMatch, ...]:
     agreeing = _agreeing([answer.bundle for answer in answers])
     lists = [
         RankedList(
             keys=tuple(match.block_id for match in matches),
             strengths=tuple(match.strength for match in matches),
+            deferred=deferred,
         )
-        for matches in agreeing
+        for matches, deferred in zip(agreeing, later, strict=True)
     ]
     return tuple(
         _compose([_Held(answers[i], rank, agreeing[i][rank - 1]) for i, rank in each.places], each.score)
@@ -456,7 +469,9 @@ def _contribution(bundle: Bundle, rank: int, match: Match) -> Contribution:
     )
 
 
-def _reports(bundles: Sequence[Bundle], matches: Sequence[CompoundMatch]) -> tuple[MemberReport, ...]:
+def _reports(
+    bundles: Sequence[Bundle], matches: Sequence[CompoundMatch], later: Sequence[int]
+) -> tuple[MemberReport, ...]:
     """One report a member; a match of its own that is not among `matches` was cut, and truncates it (C17)."""
     counts = dict.fromkeys((bundle.brain for bundle in bundles), 0)
     collapsed = dict(counts)
@@ -476,8 +491,9 @@ def _reports(bundles: Sequence[Bundle], matches: Sequence[CompoundMatch]) -> tup
             plan=bundle.plan,
             elapsed_ms=bundle.elapsed_ms,
             collapsed=collapsed[bundle.brain],
+            deferred=deferred,
         )
-        for bundle in bundles
+        for bundle, deferred in zip(bundles, later, strict=True)
     )
 
 

@@ -122,6 +122,7 @@ class MemberDocument(Document, frozen=True, kw_only=True):
     truncated: bool
     withheld: int
     collapsed: int
+    deferred: int
     all_verified: bool
     verified_against: dict[str, str]
     snapshot: str | None
@@ -280,6 +281,7 @@ def _member(member: MemberReport, timings: bool) -> MemberDocument:
         truncated=member.truncated,
         withheld=member.withheld,
         collapsed=member.collapsed,
+        deferred=member.deferred,
         all_verified=member.all_verified,
         verified_against=_roots(member.verified_against),
         snapshot=member.snapshot,

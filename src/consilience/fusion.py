@@ -9,7 +9,7 @@ hold it.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Generic, TypeVar
 
@@ -24,12 +24,14 @@ Key = TypeVar("Key", str, int)
 class RankedList(msgspec.Struct, Generic[Key], frozen=True, kw_only=True):
     """One ranking, best first, no key twice. `strengths` is empty, or has one value (or None) for each key.
 
-    `weight` >= 0 is exact; a list of weight 0 is not heard at all.
+    `weight` >= 0 is exact; a list of weight 0 is not heard at all. A list counts from `deferred` places later than it
+    stands: its first key as one of rank 1 + deferred.
     """
 
     keys: tuple[Key, ...]
     strengths: tuple[float | None, ...] = ()
     weight: Fraction | int = 1
+    deferred: int = 0
 
 
 class Fused(msgspec.Struct, Generic[Key], frozen=True, kw_only=True):
@@ -44,6 +46,28 @@ class Fused(msgspec.Struct, Generic[Key], frozen=True, kw_only=True):
     strength: float | None
     best_rank: int
     places: tuple[tuple[int, int], ...]
+
+
+SURE = 3.0
+"""Deviations above noise from which on a brain is sure of the subject."""
+
+PLACES_PER_DEVIATION = 16
+MOST_DEFERRED = 128
+
+
+def deferral(strengths: Iterable[float | None]) -> int:
+    """How many places later the ranks of a brain begin whose matches have these strengths, percentiles 0..1.
+
+    By the best of them, as deviations above noise: none from three on, 16 for each that it lacks (decision 0281). A
+    brain that measured no noise is not deferred.
+    """
+    from statistics import NormalDist
+
+    best = max((each for each in strengths if each is not None), default=None)
+    if best is None or best >= 1.0:
+        return 0
+    lacking = SURE - NormalDist().inv_cdf(best) if best > 0.0 else math.inf
+    return round(min(PLACES_PER_DEVIATION * max(0.0, lacking), MOST_DEFERRED))
 
 
 class _Tally(Generic[Key]):
@@ -65,8 +89,8 @@ def fuse(
 
     Order: exact value, then strength (the larger first, none last), then best rank (the smaller first), then
     key (ascending). So it is total, and the order of `lists` shows only in `places`. Decision 0060.
-    Raises ConsilienceError, a bug of the caller, for a key twice in a list, a negative weight, or a strength
-    that is NaN.
+    Raises ConsilienceError, a bug of the caller, for a key twice in a list, a negative weight or deferral, or a
+    strength that is NaN.
     """
     tallies = _tally(lists, k)
     if not tallies:
@@ -104,12 +128,13 @@ def _tally(lists: Sequence[RankedList[Key]], k: int) -> dict[Key, _Tally[Key]]:
         if not weight:
             continue
         for rank, key in enumerate(ranked.keys, 1):
+            place = k + ranked.deferred + rank
             tally = tallies.get(key)
             if tally is None:
-                tallies[key] = _Tally(weight, k + rank, [(index, rank)])
+                tallies[key] = _Tally(weight, place, [(index, rank)])
             else:
-                tally.numerator = tally.numerator * (k + rank) + weight * tally.denominator
-                tally.denominator *= k + rank
+                tally.numerator = tally.numerator * place + weight * tally.denominator
+                tally.denominator *= place
                 tally.places.append((index, rank))
         for key, strength in zip(ranked.keys, ranked.strengths, strict=False):
             tally = tallies[key]
@@ -122,6 +147,8 @@ def _check(index: int, ranked: RankedList[Key]) -> None:
     wrong = None
     if ranked.weight < 0:
         wrong = f"its weight is {ranked.weight}"
+    elif ranked.deferred < 0:
+        wrong = f"it is deferred by {ranked.deferred} places"
     elif len(set(ranked.keys)) != len(ranked.keys):
         wrong = "it holds a key twice"
     elif ranked.strengths and len(ranked.strengths) != len(ranked.keys):

@@ -400,7 +400,8 @@ class CompoundMatch(Value, frozen=True, kw_only=True):
 
 
 class MemberReport(Value, frozen=True, kw_only=True):
-    """One member's part of a compound answer; its roots stay here (C16)."""
+    """One member's part of a compound answer; its roots stay here (C16). `deferred`: how many places later than it
+    stands each of its matches counted."""
 
     brain: str
     count: int
@@ -412,6 +413,7 @@ class MemberReport(Value, frozen=True, kw_only=True):
     plan: PlanSummary
     elapsed_ms: float
     collapsed: int = 0
+    deferred: int = 0
 
 
 class Skipped(Value, frozen=True, kw_only=True):

@@ -65,6 +65,7 @@ def test_every_way_of_asking_is_measured(report: QualityReport) -> None:
         "right brain",
         "grouped",
         "fused",
+        "deferred",
         "fused, no floor",
         "by strength",
         "plain RRF",

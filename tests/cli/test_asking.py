@@ -279,17 +279,23 @@ class TestCompound:
 
         from consilience.brain import Brain
         from consilience.model import Bundle, Query
+        from consilience.plan.local import LocalAnswer
 
-        whole = Brain.search
+        whole = Brain.answer
 
-        def damaged(self: Brain, query: Query, **at: Any) -> Bundle:
-            bundle = whole(self, query, **at)
+        def damaged(self: Brain, query: Query, **at: Any) -> LocalAnswer:
+            found = whole(self, query, **at)
             if self.name == "python":
-                return bundle
+                return found
             warning = "verification_failed: sha256:00 was dropped"
-            return msgspec.structs.replace(bundle, dropped=("sha256:00",), warnings=(warning,))
+            bundle = msgspec.structs.replace(found.bundle, dropped=("sha256:00",), warnings=(warning,))
+            return msgspec.structs.replace(found, bundle=bundle)
 
-        monkeypatch.setattr(Brain, "search", damaged)
+        def damaged_alone(self: Brain, query: Query, **at: Any) -> Bundle:
+            return damaged(self, query, **at).bundle
+
+        monkeypatch.setattr(Brain, "answer", damaged)
+        monkeypatch.setattr(Brain, "search", damaged_alone)
         done = csl("compound", "search", "--all", *QUESTION, "--json")
         assert done.status == 5
         assert done.error["code"] == "integrity"

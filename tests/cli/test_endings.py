@@ -393,6 +393,7 @@ class TestBugs:
             raise RuntimeError("the moon\nis blue")
 
         monkeypatch.setattr(Brain, "search", fail)
+        monkeypatch.setattr(Brain, "answer", fail)
 
     def test_one_line_and_no_traceback(self, csl: Csl, inside: Path) -> None:
         done = csl("search", "x", "--brain", "python")

@@ -57,10 +57,10 @@ def ways_of_several(mades: Sequence[Made]) -> Iterator[Way]:
     documents = {made.name: made.documents for made in mades}
     team = Compound([made.brain for made in mades])
 
-    def composed(fused: bool, floor: bool) -> Callable[[str, str], Found]:
+    def composed(fused: bool, floor: bool, defer: bool = False) -> Callable[[str, str], Found]:
         def ask(text: str, _: str) -> Found:
             query = Query(text=text, limit=DEPTH, floor=floor)
-            return _of_compound(team.search(query, fuse=fused), documents)
+            return _of_compound(team.search(query, fuse=fused, defer=defer), documents)
 
         return ask
 
@@ -71,6 +71,7 @@ def ways_of_several(mades: Sequence[Made]) -> Iterator[Way]:
     )
     yield Way("grouped", "all brains, read from the top in order of name", composed(False, True))
     yield Way("fused", "all brains, as the product answers", composed(True, True))
+    yield Way("deferred", "the same with --defer: the less sure begin later", composed(True, True, True))
     yield Way("fused, no floor", "all brains, none of them silent", composed(True, False))
     yield Way(
         "by strength", "all brains, by strength and not by rank, to compare", _by_strength(team, documents)

@@ -1150,6 +1150,8 @@ Options:
   --all                      Ask every brain that is on this machine.
   --fuse                     One list for all, by reciprocal rank, instead of
                              one for each brain.
+  --defer                    With --fuse: the less sure a brain is of the
+                             subject, the later its ranks begin.
   --near                     Under a match, where other brains say the same,
                              in other words or almost the same.
   --at BRAIN=SNAPSHOT        One brain as it was at a snapshot of its own;

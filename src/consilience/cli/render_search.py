@@ -129,7 +129,15 @@ def _fused(found: CompoundResult, terminal: Terminal, links: Links | None) -> It
 def _member(member: MemberReport, limit: int, terminal: Terminal, *, of: int | None = None) -> Iterator[str]:
     truncated, withheld = member.truncated, member.withheld
     yield from _summary(
-        member.brain, member.count, truncated, withheld, limit, terminal, of=of, collapsed=member.collapsed
+        member.brain,
+        member.count,
+        truncated,
+        withheld,
+        limit,
+        terminal,
+        of=of,
+        collapsed=member.collapsed,
+        deferred=member.deferred,
     )
     yield from roots(member.verified_against, terminal)
 
@@ -149,6 +157,7 @@ def _summary(
     *,
     of: int | None = None,
     collapsed: int = 0,
+    deferred: int = 0,
 ) -> Iterator[str]:
     """How many matches, whether there is more, what the floor held back: read it before saying "it has
     none"."""
@@ -156,6 +165,8 @@ def _summary(
         said = [f"in {count} of {of} match{'' if of == 1 else 'es'}"]
     else:
         said = [f"{count} match{'' if count == 1 else 'es'}" if count else "no match"]
+    if deferred:
+        said.append(f"less sure: its ranks count {deferred} place{'s' if deferred > 1 else ''} later")
     if collapsed:
         said.append(f"{collapsed:,} cop{'y' if collapsed == 1 else 'ies'} collapsed (--no-collapse)")
     if truncated:

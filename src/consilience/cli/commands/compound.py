@@ -47,6 +47,11 @@ def say_what_is_ignored(invocation: Invocation) -> None:
     "--fuse", is_flag=True, help="One list for all, by reciprocal rank, instead of one for each brain."
 )
 @click.option(
+    "--defer",
+    is_flag=True,
+    help="With --fuse: the less sure a brain is of the subject, the later its ranks begin.",
+)
+@click.option(
     "--near",
     is_flag=True,
     help="Under a match, where other brains say the same, in other words or almost the same.",
@@ -57,6 +62,7 @@ def search(
     brains: tuple[str, ...],
     all_: bool,
     fuse: bool,
+    defer: bool,
     near: bool,
     at_texts: tuple[str, ...],
     **options: object,
@@ -72,7 +78,7 @@ def search(
     asked = query(options)
     say_what_is_ignored(invocation)
     compound = invocation.project().compound(*brains, all=all_, at=past.by_brain(at_texts))
-    result = compound.search(asked, fuse=fuse)
+    result = compound.search(asked, fuse=fuse, defer=defer)
     told = past.of_members(invocation, at_texts, result.members)
     return invocation.emit(
         lambda: to_json(result),
