@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
@@ -25,7 +25,7 @@ from consilience.store.proofs import FOLDER as TREES
 from consilience.store.verify import Problem, VerifyReport, verify
 
 if TYPE_CHECKING:
-    pass
+    from consilience.index.database import Schema
 
 __all__ = ["Asked", "Handles", "RepairReport", "check_derived", "repair", "verify_brain"]
 
@@ -281,24 +281,24 @@ def _lexical(found: _Findings, folder: Path) -> None:
 
 
 def _facets(found: _Findings, folder: Path) -> None:
-    from consilience.index.facet_file import check
+    from consilience.index.facet_file import SCHEMA
 
-    _database(found, "facets", folder / "facets.db", check)
+    _database(found, folder / "facets.db", SCHEMA)
 
 
 def _relations(found: _Findings, folder: Path) -> None:
-    from consilience.index.edges_file import check
+    from consilience.index.edges_file import SCHEMA
 
-    _database(found, "relations", folder / "edges.db", check)
+    _database(found, folder / "edges.db", SCHEMA)
 
 
-def _database(found: _Findings, part: str, path: Path, check: Callable[[Any, Path], None]) -> None:
+def _database(found: _Findings, path: Path, schema: Schema) -> None:
     """An index that is one SQLite file: by its checksum, by its log, by its own check where there is no checksum."""
     from consilience.index.checksums import document_problem
-    from consilience.index.facet_file import connect, facet_sums_hold, sums_file
+    from consilience.index.database import connect, sums_file, sums_hold
     from consilience.store.verify_file import log_problems
 
-    listed = sums_file(path)
+    part, listed = schema.what, sums_file(path)
     if problem := document_problem(listed):
         found.report(part, listed, problem)
     found.files += listed.exists()
@@ -307,7 +307,7 @@ def _database(found: _Findings, part: str, path: Path, check: Callable[[Any, Pat
             found.report(part, path, "it is missing")
         return
     found.files += 1
-    holds = facet_sums_hold(path)
+    holds = sums_hold(path)
     if holds is False:
         found.report(part, path, "its checksum does not hold")
         return
@@ -315,7 +315,7 @@ def _database(found: _Findings, part: str, path: Path, check: Callable[[Any, Pat
         found.report(part, path, problem)
     connection = connect(path)
     try:
-        check(connection, path)
+        schema.check(connection, path)
         if holds is None:
             found.unsummed.append(part)
             for (message,) in connection.execute("PRAGMA integrity_check(10)"):

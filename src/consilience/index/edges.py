@@ -7,16 +7,12 @@ of that name when it is asked for: so a link may come before its target, and a r
 
 from __future__ import annotations
 
-import contextlib
-import sqlite3
-import threading
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from consilience.index._files import unusable
-from consilience.index.edges_file import ANYWHERE, check, unpacked
-from consilience.index.facet_file import connect
+from consilience.index.database import DatabaseReader
+from consilience.index.edges_file import ANYWHERE, SCHEMA, unpacked
 
 if TYPE_CHECKING:
     from array import array
@@ -67,23 +63,10 @@ class Link(NamedTuple):
     section: int
 
 
-class EdgeIndex:
-    """A reader. Thread-safe (one connection, one call at a time); every call sees the last commit."""
+class EdgeIndex(DatabaseReader):
+    """A reader. Thread-safe; every call sees the last commit."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._lock = threading.Lock()
-        self._connection: sqlite3.Connection | None = None
-        self._file = self._identity()
-
-    @classmethod
-    def open(cls, path: Path) -> EdgeIndex | None:
-        """The relations in `path`, None where there are none. Raises IndexUnusableError."""
-        if not path.exists():
-            return None
-        index = cls(path)
-        with index._connected():
-            return index
+    schema = SCHEMA
 
     @classmethod
     def open_for_write(cls, path: Path) -> EdgeWriter:
@@ -91,57 +74,6 @@ class EdgeIndex:
         from consilience.index.edges_writer import EdgeWriter
 
         return EdgeWriter(path)
-
-    def _identity(self) -> tuple[int, int]:
-        try:
-            status = self._path.stat()
-        except OSError as error:
-            raise unusable(self._path, error.strerror or str(error)) from error
-        return status.st_dev, status.st_ino
-
-    @contextlib.contextmanager
-    def _connected(self) -> Iterator[sqlite3.Connection]:
-        with self._lock:
-            try:
-                if self._connection is None:
-                    self._connection = connect(self._path)
-                    check(self._connection, self._path)
-                yield self._connection
-            except BaseException as error:
-                self._drop()
-                if isinstance(error, sqlite3.Error | OverflowError | ValueError):
-                    raise unusable(self._path, str(error)) from error
-                raise
-
-    def _drop(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
-
-    def _rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[int, ...]]:
-        with self._connected() as connection:
-            return connection.execute(sql, tuple(parameters)).fetchall()
-
-    def close(self) -> None:
-        with self._lock:
-            self._drop()
-
-    def refresh(self) -> bool:
-        """Every call sees the last commit; this notices that the file itself was replaced. True where it was.
-
-        Raises IndexUnusableError.
-        """
-        file = self._identity()
-        if file == self._file:
-            return False
-        self.close()
-        self._file = file
-        with self._connected():
-            return True
-
-    @property
-    def watermark(self) -> int:
-        return self._rows("SELECT watermark FROM state")[0][0]
 
     def counts(self) -> tuple[int, int]:
         """How many documents there are, and how many blocks name something."""
@@ -165,7 +97,7 @@ class EdgeIndex:
     def documents(self, sources: Collection[int]) -> dict[int, Laying]:
         """What was laid down of these documents; the ones that are not here are left out."""
         sql = f"SELECT source, head, ordered, ns, sections FROM document WHERE source IN ({_list(sources)})"
-        with self._connected() as connection:
+        with self._connection() as connection:
             rows = connection.execute(sql).fetchall()
             return {
                 source: Laying(head, bool(ordered), unpacked(ns), unpacked(sections))

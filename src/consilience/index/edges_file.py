@@ -1,27 +1,27 @@
-"""The SQLite file of the relations between blocks: schema, values, what is checked when it is opened.
+"""The SQLite file of the relations between blocks: schema and values.
 
 Numbers only: ordinals of the store, and names as 63 bits of their BLAKE2b. No word of a text is in it.
 """
 
 from __future__ import annotations
 
-import sqlite3
 import sys
 from array import array
 from collections.abc import Iterable
 from hashlib import blake2b
-from pathlib import Path
 from typing import Final, NamedTuple
 
-from consilience.index._files import unusable
+from consilience.index.database import Schema
 from consilience.model import Value
 
-FORMAT: Final = 1
-APPLICATION_ID: Final = 0x43534C45
 ANYWHERE: Final = 0
 """The section that a link names where it names none."""
 
-SCHEMA: Final = f"""
+SCHEMA: Final = Schema(
+    what="relations",
+    application_id=0x43534C45,
+    format=1,
+    statements="""
 CREATE TABLE document(source INTEGER PRIMARY KEY, head INTEGER NOT NULL, ordered INTEGER NOT NULL,
                       ns BLOB NOT NULL, sections BLOB NOT NULL);
 CREATE TABLE place(n INTEGER NOT NULL, source INTEGER NOT NULL, PRIMARY KEY(n, source)) WITHOUT ROWID;
@@ -33,9 +33,8 @@ CREATE INDEX mention_key ON mention(key);
 CREATE INDEX mention_source ON mention(source);
 CREATE TABLE state(watermark INTEGER NOT NULL);
 INSERT INTO state VALUES (0);
-PRAGMA application_id={APPLICATION_ID};
-PRAGMA user_version={FORMAT};
-"""
+""",
+)
 
 
 def key_of(kind: str, text: str) -> int:
@@ -83,14 +82,3 @@ def unpacked(data: bytes) -> array[int]:
     if sys.byteorder == "big":
         found.byteswap()
     return found
-
-
-def check(connection: sqlite3.Connection, path: Path) -> None:
-    """Raises IndexUnusableError for a file of something else, or of another version."""
-    kind = connection.execute("PRAGMA application_id").fetchone()[0]
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if kind != APPLICATION_ID:
-        raise unusable(path, "it is another program's database")
-    if version != FORMAT:
-        raise unusable(path, f"format {version}, this version reads {FORMAT}")
-    connection.execute("SELECT watermark FROM state").fetchone()[0]

@@ -1,23 +1,16 @@
 """Facets of entries (module, kind, subject, tags, origins, date, role, language) in one small SQLite file, as readers
-see it.
-
-Derived from the store and deletable. WAL, so that readers see the last commit while a writer works; a commit moves the
-watermark in the same transaction as the rows.
-"""
+see it."""
 
 from __future__ import annotations
 
-import contextlib
-import sqlite3
-import threading
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from consilience.index._files import unusable
+from consilience.index.database import DatabaseReader
 from consilience.index.dates import window
-from consilience.index.facet_file import MONTH, Facet, check, connect
+from consilience.index.facet_file import MONTH, SCHEMA, Facet
 from consilience.index.facet_profile import FacetProfile, ordinals, profiles
 from consilience.index.facet_rules import fold, narrows, passes, source_matcher
 from consilience.model import Filters
@@ -32,23 +25,10 @@ _LISTED: Final = 5_000
 """Ordinals up to which a statement names them rather than reads all that its other conditions admit."""
 
 
-class FacetIndex:
-    """A reader. Thread-safe (connections are lent, one call each); every call sees the last commit."""
+class FacetIndex(DatabaseReader):
+    """A reader. Thread-safe; every call sees the last commit."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._lock = threading.Lock()
-        self._idle: list[sqlite3.Connection] = []
-        self._file = self._identity()
-
-    @classmethod
-    def open(cls, path: Path) -> FacetIndex | None:
-        """The facets in `path`, None where there are none. Raises IndexUnusableError."""
-        if not path.exists():
-            return None
-        index = cls(path)
-        with index._connection():
-            return index
+    schema = SCHEMA
 
     @classmethod
     def open_for_write(cls, path: Path) -> FacetWriter:
@@ -56,66 +36,6 @@ class FacetIndex:
         from consilience.index.facet_writer import FacetWriter
 
         return FacetWriter(path)
-
-    def _identity(self) -> tuple[int, int]:
-        try:
-            status = self._path.stat()
-        except OSError as error:
-            raise unusable(self._path, error.strerror or str(error)) from error
-        return status.st_dev, status.st_ino
-
-    @contextlib.contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
-        """A connection for one call: an idle one or a new one, given back afterwards unless it failed."""
-        with self._lock:
-            connection = self._idle.pop() if self._idle else None
-            file = self._file
-        try:
-            if connection is None:
-                connection = connect(self._path)
-                check(connection, self._path)
-            yield connection
-        except (sqlite3.Error, OverflowError) as error:
-            if connection is not None:
-                connection.close()
-            raise unusable(self._path, str(error)) from error
-        except BaseException:
-            if connection is not None:
-                connection.close()
-            raise
-        with self._lock:
-            keep = file == self._file
-            if keep:
-                self._idle.append(connection)
-        if not keep:
-            connection.close()
-
-    def _rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[int, ...]]:
-        with self._connection() as connection:
-            return connection.execute(sql, tuple(parameters)).fetchall()
-
-    def close(self) -> None:
-        with self._lock:
-            idle, self._idle, self._file = self._idle, [], (-1, -1)
-        for connection in idle:
-            connection.close()
-
-    def refresh(self) -> bool:
-        """Every call sees the last commit; this notices that the file itself was replaced. True where it was.
-
-        Raises IndexUnusableError.
-        """
-        file = self._identity()
-        if file == self._file:
-            return False
-        self.close()
-        self._file = file
-        with self._connection():
-            return True
-
-    @property
-    def watermark(self) -> int:
-        return self._rows("SELECT watermark FROM state")[0][0]
 
     def _values(self, field: Facet, wanted: Sequence[str]) -> list[int]:
         """The ids of the values of a facet that equal one of `wanted`, ignoring case."""
