@@ -138,6 +138,8 @@ def test_what_is_uncertain_is_trusted() -> None:
     assert not of(items=LEAST_ITEMS - 1).weak
     assert not of(lexical=0.04).weak
     assert not of(at_most=LEAST_RATIO).weak
+    assert not of(tag="e5-small:q4").weak, "a model that is known is weak only far below"
+    assert of(tag="e5-small:q4", at_most=0.49).weak
 
 
 def test_gain_falls_with_the_rank() -> None:
