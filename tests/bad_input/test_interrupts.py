@@ -46,7 +46,7 @@ def wrapped(*args, **named):
     if calls[0] == {self.at} and {self.after}:
         os.kill(os.getpid(), {int(number)})
     return result
-setattr(owner, name, staticmethod(wrapped) if isinstance(owner.__dict__[name], staticmethod) else wrapped)
+setattr(owner, name, staticmethod(wrapped) if isinstance(owner.__dict__.get(name), staticmethod) else wrapped)
 """
 
 
