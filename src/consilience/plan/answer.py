@@ -209,6 +209,7 @@ def _measured(work: Working, ran: Sequence[Ran], visible: dict[int, Hidden | Non
     coverage, roles = features.coverage(work, ns), features.roles(work, ns)
     features.set_centre(work)
     exact, hearing = features.exact(work, ns), features.hearing(work, ns)
+    work.hearing = hearing
     judged = _judged(work, ns, coverage, hearing)
     out = []
     for ranked in fuse_generators(lists, coverage, roles, hearing):
@@ -365,7 +366,7 @@ def _mean_weights(work: Working, ran: Sequence[Ran], ranked: Sequence[Candidate]
     if len(ran) == 1:
         return [1.0]
     coverage = {c.n: c.features.coverage for c in ranked if c.features is not None}
-    hearing = features.hearing(work, sorted(coverage))
+    hearing = work.hearing
     if hearing.weak:
         return [0.0 if each.step.generator == "vectors" else 1.0 for each in ran]
     heard = (weights(e.step.generator, [h.n for h in e.hits.hits], coverage, hearing) for e in ran)

@@ -12,6 +12,7 @@ from consilience.model import SEARCHED_BY_DEFAULT, Entry, Filters, Hit, Hits, Qu
 from consilience.plan.entries import Seen, entries_after, entries_of
 from consilience.plan.intent import Asked
 from consilience.plan.planner import Access, Plan, Step
+from consilience.plan.rank import EVEN, Hearing
 from consilience.plan.reader import Reader
 from consilience.protocol import Digest, MemoryType
 from consilience.store import View
@@ -54,6 +55,8 @@ class Working:
     commonness: float = 0.0
     entries: dict[int, Entry] = field(default_factory=dict)
     seen: Seen = field(default_factory=Seen)
+    roles: dict[int, str] = field(default_factory=dict)
+    hearing: Hearing = EVEN
     highlighted: bool = True
     tail: list[Entry] | None = None
     warnings: list[str] = field(default_factory=list)

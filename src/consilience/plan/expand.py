@@ -42,10 +42,6 @@ ACROSS_SECTIONS = 0.5
 """What is left besides where a neighbour stands under another heading."""
 
 
-QUIET_ROLES = frozenset(("heading", "reference", "toc", "boilerplate"))
-"""Roles of passages that say nothing by themselves: nothing leads to one."""
-
-
 class Tie(NamedTuple):
     """A typed edge from block `n` to block `other`. `share`, in (0, 1]: how much of a value goes along, 1 over the
     number of edges of the kind, so that a hub floods nothing."""

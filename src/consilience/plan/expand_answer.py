@@ -10,9 +10,10 @@ import msgspec
 from consilience.model import Match, Via
 from consilience.plan import features
 from consilience.plan.candidates import Working, admits
-from consilience.plan.expand import QUIET_ROLES, Reached, Relation, Spreading, added, spread
+from consilience.plan.expand import Reached, Relation, Spreading, added, spread
 from consilience.plan.expand_edges import Relations
 from consilience.plan.intent import BROUGHT, Intent
+from consilience.plan.rank import QUIET_ROLES
 from consilience.protocol import format_digest
 
 ORDER = (Relation.NEXT, Relation.PREVIOUS)

@@ -12,7 +12,7 @@ from consilience.ingest import role_of
 from consilience.ingest.readers.formats import CSV, JSON_LINES, TSV
 from consilience.model import Locator
 from consilience.plan.entries import text_of
-from consilience.plan.expand import QUIET_ROLES
+from consilience.plan.rank import QUIET_ROLES
 from consilience.progress import NO_PROGRESS, Progress
 from consilience.protocol import Canonical, Digest, MemoryType, decode, parse_digest
 from consilience.store import StoredBlock, View

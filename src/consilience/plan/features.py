@@ -67,11 +67,13 @@ def set_centre(work: Working) -> None:
 
 
 def roles(work: Working, ns: Sequence[int]) -> dict[int, str]:
-    """The role of each candidate, from the facets where they know it."""
-    facets = work.reader.facets
-    found = facets.roles(ns) if facets is not None else {}
-    found.update((e.n, e.role) for e in entries_for(work, [n for n in ns if n not in found]))
-    return found
+    """The role of each candidate, from the facets where they know it; each is looked up once a question."""
+    facets, new = work.reader.facets, [n for n in ns if n not in work.roles]
+    if new:
+        found = facets.roles(new) if facets is not None else {}
+        found.update((e.n, e.role) for e in entries_for(work, [n for n in new if n not in found]))
+        work.roles.update(found)
+    return {n: work.roles[n] for n in ns if n in work.roles}
 
 
 def hearing(work: Working, ns: Sequence[int]) -> Hearing:

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from consilience.model import RRF_K, Value
 
 QUIET_ROLES: frozenset[str] = frozenset(("heading", "reference", "toc", "boilerplate"))
+"""Roles of passages that say nothing by themselves: ranked down, and no relation leads to one."""
+
 QUIET_PLACES = 5
 """A passage of a quiet role stands so many places lower in each list: ranked down, never lost (decision 0301)."""
 
