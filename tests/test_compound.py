@@ -420,5 +420,6 @@ def test_deferred_a_block_that_two_hold_still_rises_and_the_order_of_naming_chan
 
 
 def test_only_a_fused_search_defers() -> None:
-    with pytest.raises(UsageError, match="fused"):
+    with pytest.raises(UsageError, match="fused") as caught:
         Compound([FakeMember("a", "x"), FakeMember("b", "y")]).search("?", defer=True)
+    assert caught.value.hint == "leave --defer out, or add --fuse"

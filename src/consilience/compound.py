@@ -150,7 +150,7 @@ class Compound:
         below 1, a depth below the limit, and `defer` without `fuse`.
         """
         if defer and not fuse:
-            raise UsageError("deferring is for a fused search only", hint="leave it out, or fuse")
+            raise UsageError("deferring is for a fused search only", hint="leave --defer out, or add --fuse")
         asked = _query(query, limit)
         deep = msgspec.structs.replace(asked, limit=_depth(asked.limit, fuse, depth))
         answers, failures = _split(

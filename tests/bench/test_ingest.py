@@ -55,3 +55,8 @@ def test_a_folder_without_a_file_to_read_is_refused(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     with pytest.raises(UsageError, match="holds no file that there is a reader for"):
         ingest_speed(tmp_path / "work", tmp_path / "in", clock=now)
+
+
+def test_a_folder_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no folder"):
+        ingest_speed(tmp_path / "work", tmp_path / "nowhere", clock=now)

@@ -72,6 +72,8 @@ def ingest_speed(
     """Time the files below `folder`, at most `files` of each format; without one, generated files of about `size`
     bytes a format. Brains are made in `work`, which has to be empty. Raises UsageError where there is nothing to read.
     """
+    if folder is not None and not folder.exists():
+        raise UsageError(f"there is no folder {folder}", hint="name one, or none for generated files")
     if folder is None:
         made = work / "files"
         generated.write(made, size, random.Random(SEED))
