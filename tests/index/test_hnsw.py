@@ -279,3 +279,11 @@ def test_without_the_library(linked: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(hnsw, "installed", lambda: False)
     index = reader(linked)
     assert index.hnsw is None and index.hnsw_lacks_library
+
+
+def test_what_a_killed_build_left_is_purged_too(copy: Path) -> None:
+    folder = next(copy.glob("*/hnsw.json")).parent
+    left = folder / ".hnsw.0.16384.usearch.4194305.part"
+    left.write_bytes(b"codes of vectors")
+    hnsw_build.drop(folder)
+    assert not left.exists() and not graph_files(copy)

@@ -145,6 +145,11 @@ def checksum(path: Path) -> int:
     return found
 
 
+def is_whole(path: Path, meta: HnswMeta) -> bool:
+    """Whether the file of a graph is what was written. Raises OSError."""
+    return path.stat().st_size == meta.size and checksum(path) == meta.file_sum
+
+
 @contextlib.contextmanager
 def engine_errors(path: Path) -> Iterator[None]:
     """What the engine raises, as IndexUnusableError."""
@@ -163,7 +168,7 @@ class Graph:
     def __init__(self, folder: Path, meta: HnswMeta) -> None:
         path = folder / meta.file
         try:
-            if path.stat().st_size != meta.size or checksum(path) != meta.file_sum:
+            if not is_whole(path, meta):
                 raise unusable(path, "its checksum does not hold")
             with engine_errors(path):
                 self._index: Any = graph_of(meta.dims)

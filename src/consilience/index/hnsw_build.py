@@ -7,7 +7,7 @@ after the purge.
 from __future__ import annotations
 
 import contextlib
-import os
+import itertools
 import time
 import zlib
 from collections.abc import Callable, Iterator
@@ -18,15 +18,9 @@ import msgspec
 import numpy as np
 
 from consilience.errors import BusyError, IndexUnusableError
+from consilience.files import write_atomically
 from consilience.index import hnsw
-from consilience.index._files import (
-    WriterLock,
-    fsync_directory,
-    read_json,
-    remove_tree,
-    replace_json,
-    storage_error,
-)
+from consilience.index._files import WriterLock, read_json, remove_tree, replace_json
 from consilience.index.checksums import document_problem
 from consilience.index.hnsw import SEGMENT, HnswMeta
 from consilience.index.vector_files import Floats, Ints, Meta, Rows, open_rows
@@ -92,7 +86,7 @@ def _begun(folder: Path, rows: Rows) -> tuple[HnswMeta | None, Any]:
     index: Any = hnsw.graph_of(rows.meta.dims)
     with contextlib.suppress(IndexUnusableError, OSError), hnsw.engine_errors(folder):
         held = hnsw.known(folder, rows.meta)
-        if held is not None and hnsw.checksum(folder / held.file) == held.file_sum:
+        if held is not None and hnsw.is_whole(folder / held.file, held):
             index.load((folder / held.file).read_bytes())
             if len(index) == held.rows:
                 return held, index
@@ -174,16 +168,7 @@ def _install(folder: Path, draft: HnswMeta, data: bytes) -> HnswMeta | None:
         meta = read_json(folder / "meta.json", Meta)
         if meta is None or not hnsw.fits(final, meta):
             return None
-        temporary = path.with_name(path.name + ".tmp")
-        try:
-            with temporary.open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-            fsync_directory(folder)
-        except OSError as error:
-            raise storage_error(path, error) from error
+        write_atomically(path, data)
         replace_json(folder / hnsw.DOCUMENT, final)
         _remove(folder, keep={path.name, hnsw.DOCUMENT})
     return final
@@ -208,8 +193,9 @@ def installing(folder: Path) -> Iterator[None]:
 
 
 def files(folder: Path) -> list[Path]:
-    """What there is of a graph, whole or not; locks are not of it."""
-    return [p for p in folder.glob("hnsw.*") if p.name not in (hnsw.LOCK, hnsw.INSTALL_LOCK)]
+    """What there is of a graph, whole or begun (a hidden name); locks are not of it."""
+    found = itertools.chain(folder.glob("hnsw.*"), folder.glob(".hnsw.*"))
+    return [p for p in found if p.name not in (hnsw.LOCK, hnsw.INSTALL_LOCK)]
 
 
 def problems(folder: Path) -> list[tuple[Path, str]]:
@@ -224,9 +210,7 @@ def problems(folder: Path) -> list[tuple[Path, str]]:
     path = folder / held.file
     if not path.exists():
         return [(path, "it is missing")]
-    if path.stat().st_size != held.size or hnsw.checksum(path) != held.file_sum:
-        return [(path, "its checksum does not hold")]
-    return []
+    return [] if hnsw.is_whole(path, held) else [(path, "its checksum does not hold")]
 
 
 def drop(folder: Path, meta: Meta | None = None) -> None:
